@@ -13,13 +13,13 @@ from sb.commands.memories import confirmed
 from sb.commands.options import AsJson, Yes, group
 from sb.commands.session import configuration, decider
 
+from sb.base.text import counted, revealed
 from sb.errors import ExitCode
-from sb.text import counted, revealed
 
 if TYPE_CHECKING:
     from sb.config import Config
+    from sb.kernel.agent_charter.charters import CharterEntry, Charters
     from sb.kernel.authority.authority import Authority
-    from sb.kernel.boundaries.charters import CharterEntry, Charters
 
 app = group("List, show, check and approve agents' charters.")
 Agent = Annotated[str, typer.Argument(metavar="AGENT", help="The agent's name.")]
@@ -80,7 +80,7 @@ def _row(entry: CharterEntry) -> tuple[str, ...]:
 @app.command(epilog="Example: sb agent charter show clerk")
 def show(ctx: typer.Context, agent: Agent, as_json: AsJson = False) -> None:
     """Show an agent's charter, and what changed since approval."""
-    from sb.kernel.boundaries.charters import require_charter
+    from sb.kernel.agent_charter.charters import require_charter
 
     charters, _, _ = _opened(ctx)
     entry = require_charter(charters, agent)
@@ -128,7 +128,7 @@ def check(
     With --intent, exit 4 if the charter refuses it.
     """
     from sb.errors import UsageError
-    from sb.kernel.boundaries.charters import require_charter
+    from sb.kernel.agent_charter.charters import require_charter
 
     if intent and not agent:
         raise UsageError("--intent needs an agent", "name the agent before it")
@@ -185,7 +185,7 @@ def approve(
     as_json: AsJson = False,
 ) -> None:
     """Approve an agent's charter as it is now."""
-    from sb.kernel.boundaries.charters import require_charter
+    from sb.kernel.agent_charter.charters import require_charter
 
     charters, authority, _ = _opened(ctx)
     entry = require_charter(charters, agent)

@@ -22,10 +22,10 @@ from sb.commands.options import group
 from sb.commands.report_files import STDOUT, check_places, write_report
 from sb.commands.session import configuration
 
+from sb.base.text import nearest
+from sb.base.values.frozen import frozen
 from sb.cli import HELP, Group
 from sb.errors import UsageError
-from sb.frozen import frozen
-from sb.text import nearest
 
 if TYPE_CHECKING:
     from sb.evals.comparison import Comparison, GateResult
@@ -42,7 +42,7 @@ _HINT = 'such as --agent python:shop.agent:run or --agent cmd:"python3 agent.py"
 
 
 class EvalGroup(Group):
-    """A group in which a first word that is no command of it is the first suite of `run`."""
+    """A group whose first word, unless it is a command, is the first suite of `run`."""
 
     default_command = "run"
 
@@ -79,7 +79,7 @@ Reuse = Annotated[bool, typer.Option("--reuse", help="Let one process of a cmd: 
 
 @frozen
 class Given:
-    """What a run was asked to compare with, and to write.
+    """Options of a run: what to compare with, and what to write.
 
     Args:
         reports: by kind, where each goes.

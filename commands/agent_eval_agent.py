@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sb.base.values.frozen import frozen
 from sb.errors import NotFoundError, UsageError
-from sb.frozen import frozen
 
 if TYPE_CHECKING:
     from sb.config import Config
@@ -28,7 +28,7 @@ AgentOption = Annotated[
 
 @frozen
 class NamedAgent:
-    """Which agent was named.
+    """The agent that was named.
 
     Args:
         reference: as `open_agent` takes it. from_run: a run of the log instead.

@@ -27,8 +27,8 @@ def convert(
 
     What the other format cannot express is named on standard error, one line each.
     """
+    from sb.base.files import write_atomic
     from sb.evals.exchange.converting import convert as converted
-    from sb.files import write_atomic
 
     found = converted(source)
     if to is not None:

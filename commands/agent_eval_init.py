@@ -68,7 +68,7 @@ def init(
 
 
 def _asked(config: Config, named: NamedAgent, question: str) -> Any:
-    """What the agent answers to one question, in a kernel of its own; raises CheckFailed if it cannot be run."""
+    """The agent's answer to one question, in a kernel of its own; raises CheckFailed if it cannot be run."""
     from sb.errors import CheckFailed, ExitCode
     from sb.evals.exchange.recording import Recording
     from sb.evals.first_suite import Draft

@@ -1,4 +1,4 @@
-"""What `sb agent eval` prints of a run, of a comparison, and as JSON."""
+"""Output of `sb agent eval`: runs, comparisons, JSON."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from sb.commands import output
 
+from sb.base.text import counted, json_text
 from sb.evals.results import CaseVerdict
-from sb.text import counted, json_text
 
 if TYPE_CHECKING:
     from sb.evals.comparison import CaseChange, Comparison, GateResult
@@ -97,7 +97,7 @@ def _rates(short: RunSummary, k: int) -> str:
 
 
 def print_comparison(compared: Comparison) -> None:
-    """What differs between two runs, and between their releases."""
+    """Print the differences between two runs, and between their releases."""
     for name, word in _KINDS:
         changes: Sequence[CaseChange] = getattr(compared, name)
         for change in changes[:_MOST_CASES]:
@@ -128,7 +128,7 @@ def json_report(made: EvalRun, compared: Comparison | None, decided: GateResult)
 
 
 def comparison_document(compared: Comparison) -> dict[str, Any]:
-    """What differs between two runs, as plain JSON."""
+    """The differences between two runs, as plain JSON."""
     changes = {
         name: [
             {"suite": one.case.suite, "id": one.case.id, "why": one.why} for one in getattr(compared, name)

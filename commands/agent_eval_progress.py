@@ -1,4 +1,4 @@
-"""How far a run of evals is, on stderr: one line that changes on a terminal, a line now and then elsewhere."""
+"""Progress of evals on stderr: one changing line on a terminal, a line now and then elsewhere."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from sb.commands.terminal import fits_terminal, width, write_line
 
-from sb.text import plain, shorten
+from sb.base.text import plain, shorten
 
 if TYPE_CHECKING:
     from sb.evals.results import CaseResult
@@ -21,7 +21,7 @@ _DRAWN_S = 0.1  # seconds between two changes of one
 
 @contextmanager
 def progress_on(stream: TextIO, *, quiet: bool) -> Iterator[Watch]:
-    """What a run calls to show how far it is; the line is gone afterwards."""
+    """The callback that shows a run's progress; the line is gone afterwards."""
     shown = _Shown(stream, quiet=quiet)
     try:
         yield shown

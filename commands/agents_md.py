@@ -27,7 +27,7 @@ Project = Annotated[
 
 
 def is_meant(name: str, project: Path | None, *of_hosts: bool) -> bool:
-    """Whether the section is meant, and no host.
+    """True if the section is meant, and no host.
 
     Args:
         of_hosts: the options that only hosts have, as given.

@@ -15,7 +15,8 @@ from sb.commands.options import As, AsJson, DecisionReason, Limit, group
 from sb.commands.session import approval_queue, baselines, configuration, decider
 from sb.commands.terminal import fits_terminal
 
-from sb.duration import parse_duration
+from sb.base.duration import parse_duration
+from sb.base.text import nearest, plain
 from sb.errors import NotFoundError, SBError, UsageError
 from sb.log.references import full_id
 from sb.present.approvals import (
@@ -27,7 +28,6 @@ from sb.present.approvals import (
     object_first,
     short_call,
 )
-from sb.text import nearest, plain
 
 if TYPE_CHECKING:
     from sb.kernel.approvals.decisions import Approvals

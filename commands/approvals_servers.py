@@ -12,8 +12,8 @@ from sb.commands.diagnostics import note
 from sb.commands.options import As, AsJson, DecisionReason, single
 from sb.commands.session import approval_queue, configuration, decider
 
+from sb.base.text import nearest
 from sb.errors import NotFoundError, UsageError
-from sb.text import nearest
 
 if TYPE_CHECKING:
     from sb.hosts.server_approvals import ServerState

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from sb.base.text import nearest, plain
 from sb.errors import UsageError
-from sb.text import nearest, plain
 
 
 def read_arguments(text: str) -> dict[str, Any]:

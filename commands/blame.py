@@ -12,10 +12,10 @@ from sb.commands import output
 from sb.commands.diagnostics import note, progress
 from sb.commands.options import AsJson, single
 
-from sb.duration import parse_duration
+from sb.base.duration import parse_duration
+from sb.base.sources import SYSTEM_CLOCK, iso
+from sb.base.text import counted, plain, shorten
 from sb.errors import NotFoundError
-from sb.sources import SYSTEM_CLOCK, iso
-from sb.text import counted, plain, shorten
 
 if TYPE_CHECKING:
     from sb.hosts.past.blaming import Blame, BlamedLine, Origin

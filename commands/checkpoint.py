@@ -25,9 +25,9 @@ app = group("Save an agent's core, and restore it.")
 def checkpoint_ids(incomplete: str) -> list[str]:
     """The checkpoints that there are, for the shell to complete."""
     try:
+        from sb.base.sources import SYSTEM_CLOCK, SYSTEM_IDS
         from sb.config import current_config
         from sb.entity import Checkpoints
-        from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS
 
         known = Checkpoints(current_config().home.folder, SYSTEM_CLOCK, SYSTEM_IDS).ids()
     except SBError:

@@ -14,11 +14,11 @@ from sb.commands.diagnostics import note
 from sb.commands.options import As, AsJson, Yes, group
 from sb.commands.session import configuration, decider
 
-from sb.canonical import digest
+from sb.base.text import nearest, plain
+from sb.base.values.canonical import digest
 from sb.config import DEFAULT, Home, Problem, check, current_settings, find_project, trust
 from sb.config.trust import named_packs
 from sb.errors import ExitCode, NotFoundError, SBError, UsageError
-from sb.text import nearest, plain
 
 app = group("Show and check settings, and trust a project's file.")
 
@@ -76,7 +76,7 @@ def check_file(
 
 
 def _problems(path: Path) -> list[Problem]:
-    """What is wrong with a configuration file, or with the rule packs that it names."""
+    """The faults of a configuration file, and of the rule packs that it names."""
     from sb.shell.packs.custom_packs import pack_problems
 
     return [*check(path, env=os.environ), *pack_problems(path, env=os.environ)]

@@ -15,10 +15,10 @@ from sb.commands.options import As, single
 from sb.commands.session import configuration, decider
 from sb.commands.terminal import PLAIN
 
+from sb.base.text import nearest
+from sb.base.text import plain as printable
 from sb.cli import ALIASES
 from sb.errors import StoreError, UsageError
-from sb.text import nearest
-from sb.text import plain as printable
 
 if TYPE_CHECKING:
     from sb.config import Config
@@ -78,7 +78,7 @@ def _offer_home(config: Config) -> None:
 
 
 def on_terminal() -> bool:
-    """Whether the console can be shown here: on a terminal, or in the browser's tab that a server has opened."""
+    """True if the console can be shown here: on a terminal, or in the browser's tab that a server has opened."""
     if "TEXTUAL_DRIVER" in os.environ:
         return True
     return all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))  # it draws on stderr

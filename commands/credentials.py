@@ -10,8 +10,8 @@ from sb.commands.diagnostics import note
 from sb.commands.options import AsJson, group
 from sb.commands.session import configuration
 
+from sb.base.text import nearest
 from sb.errors import ExitCode, NotFoundError
-from sb.text import nearest
 
 app = group("List where tools' credentials come from, and try one.")
 

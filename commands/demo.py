@@ -17,7 +17,7 @@ from sb.commands.options import AsJson, single
 from sb.demo.story import AGENT, REFUNDED, SHIPPED, Demo, demo_config, go_on, play
 from sb.errors import CheckFailed, UsageError
 from sb.kernel.calls.approval import ApprovalState
-from sb.kernel.recovery.escalations import Escalation, Escalations
+from sb.kernel.recovery_loop.escalations import Escalation, Escalations
 from sb.kernel.review.log_verification import verify
 from sb.log.event import Event
 from sb.log.event_log import EventLog
@@ -77,7 +77,7 @@ def _ledger(story: Demo) -> str:
 
 
 def _wait(story: Demo, log: EventLog) -> None:
-    """What waits for a person now."""
+    """Show what waits for a person now."""
     config = demo_config(story.home)
     queue = open_approvals(config, log)
     contracts = open_baselines(config, log, queue.authority)
@@ -132,7 +132,7 @@ def _open(log: EventLog) -> list[Escalation]:
 
 
 def _program() -> str:
-    """How to call this program from here: `make demo` installs it off the PATH."""
+    """The command for this program from here: `make demo` installs it off the PATH."""
     return "sb" if shutil.which("sb") else os.path.relpath(sys.argv[0])
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from sb.commands.terminal import write_line
 
+from sb.base.text import json_text, plain
 from sb.errors import SBError
-from sb.text import json_text, plain
 
 
 def note(text: str) -> None:
@@ -49,7 +49,7 @@ def report(error: SBError, *, as_json: bool) -> None:
 
 def internal_error(error: Exception) -> SBError:
     """The one line for a failure of our own; its traceback, redacted, goes to a file in SB_HOME."""
-    from sb.files import write_atomic
+    from sb.base.files import write_atomic
     from sb.redaction import redact_text
 
     home = Path(os.environ.get("SB_HOME") or Path.home() / ".sb").expanduser()

@@ -12,10 +12,10 @@ from sb.commands.diagnostics import note
 from sb.commands.options import As, AsJson, Yes, single
 from sb.commands.session import configuration, decider, event_log
 
+from sb.base.text import counted
 from sb.doctor import examine
 from sb.errors import ExitCode
 from sb.kernel.review.findings import Status
-from sb.text import counted
 
 if TYPE_CHECKING:
     from sb.kernel.baselines.seeding import OutdatedContract
@@ -87,7 +87,7 @@ def _settle_interrupted(ctx: typer.Context, who: str, yes: bool, quietly: bool) 
     """Settle the statements that were never committed; returns them. The arguments are those of `_approve_shipped`."""
     from sb.commands.file_changes import confirm
 
-    from sb.kernel.incidents.interrupted import interrupted, settle
+    from sb.kernel.incident_response.interrupted import interrupted, settle
     from sb.parts import open_authority
 
     log = event_log(ctx)

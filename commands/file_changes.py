@@ -6,9 +6,9 @@ import sys
 
 import typer
 
+from sb.base.text import plain
 from sb.errors import SBError, UsageError
 from sb.hosts.install.files import FileChange
-from sb.text import plain
 
 
 def described(name: str, change: FileChange, dry_run: bool) -> dict[str, object]:

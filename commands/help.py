@@ -11,9 +11,9 @@ from sb.commands.options import single
 from sb.commands.topics import TOPICS
 from sb.commands.usage_errors import meant
 
+from sb.base.text import nearest, plain
 from sb.cli import ALIASES, COMMANDS, load
 from sb.errors import UsageError
-from sb.text import nearest, plain
 
 app = single()
 WIDEST = 100  # characters of a line

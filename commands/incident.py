@@ -11,12 +11,12 @@ from sb.commands.diagnostics import note
 from sb.commands.options import AsJson, group
 from sb.commands.session import anybody, decider, kill_switch
 
+from sb.base.text import counted
 from sb.errors import UsageError
-from sb.text import counted
 
 if TYPE_CHECKING:
-    from sb.kernel.incidents.incidents import Incident, Incidents
-    from sb.kernel.incidents.kill_switch import KillSwitch
+    from sb.kernel.incident_response.incidents import Incident, Incidents
+    from sb.kernel.incident_response.kill_switch import KillSwitch
 
 app = group("Record incidents, and work through their runbooks.")
 Id = Annotated[str, typer.Argument(metavar="ID", help="Id of the incident (inc_…).")]
@@ -44,8 +44,8 @@ def open_incident(
     as_json: AsJson = False,
 ) -> None:
     """Record an incident, stop its cause, print the runbook."""
-    from sb.kernel.incidents.kill import parse_scope
-    from sb.kernel.incidents.severity import Impact, Reach, Severity
+    from sb.kernel.incident_response.kill import parse_scope
+    from sb.kernel.incident_response.severity import Impact, Reach, Severity
 
     asked = {"severity": (severity, Severity), "impact": (impact, Impact), "reach": (reach, Reach)}
     known: dict[str, Any] = {
@@ -116,7 +116,7 @@ def close(
 
 
 def _opened(ctx: typer.Context) -> tuple[KillSwitch, Incidents]:
-    from sb.kernel.incidents.incidents import Incidents
+    from sb.kernel.incident_response.incidents import Incidents
 
     switch = kill_switch(ctx)
     return switch, Incidents(switch.log, switch.authority)
@@ -137,13 +137,13 @@ def _row(incident: Incident) -> tuple[object, ...]:
 
 
 def _shown(incident: Incident) -> dict[str, Any]:
-    from sb.kernel.incidents.runbooks import runbook
+    from sb.kernel.incident_response.runbooks import runbook
 
     return incident.to_dict() | {"runbook": [vars(step) for step in runbook(incident)]}
 
 
 def _print(incident: Incident) -> None:
-    from sb.kernel.incidents.runbooks import runbook
+    from sb.kernel.incident_response.runbooks import runbook
 
     output.line(f"{incident.id}: {incident.title}", one_line=True)
     how = f" ({incident.impact}, {incident.reach})" if incident.impact and incident.reach else ""

@@ -16,6 +16,7 @@ from sb.commands.file_changes import confirm, described
 from sb.commands.serve import require_sdk
 from sb.commands.session import approval_queue, configuration, decider
 
+from sb.base.text import counted, plain
 from sb.config import Config
 from sb.config.home import Home
 from sb.errors import SBError
@@ -28,7 +29,6 @@ from sb.hosts.registry import host_settings
 from sb.hosts.server_approvals import approve_server, server_states, server_steps
 from sb.hosts.servers import configured_servers
 from sb.runtime import create_home
-from sb.text import counted, plain
 
 _SIGN = "approve and sign the contracts of this release: sb doctor --fix"
 app = typer.Typer(
@@ -121,7 +121,7 @@ def install(
 
 
 def _confines(ctx: typer.Context) -> bool:
-    """Whether hosts are to start commands in confinement."""
+    """True if hosts are to start commands in confinement."""
     return configuration(ctx, quietly=True).hooks.confine != "off"
 
 

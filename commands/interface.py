@@ -1,4 +1,4 @@
-"""What programs can rely on of each command, as interface.yaml declares it."""
+"""Interface of each command that programs can rely on, as interface.yaml declares it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def declaration() -> dict[str, Any]:
 
 
 def declared_of(name: str) -> dict[str, Any]:
-    """What is declared of a command, such as "approvals list"."""
+    """The declaration of a command, such as "approvals list"."""
     declared: dict[str, Any] = declaration()["commands"][name]
     return declared
 
 
 def writes(name: str) -> bool:
-    """Whether a command can change the database or files."""
+    """True if a command can change the database or files."""
     return bool(declared_of(name).get("writes", False))
 
 

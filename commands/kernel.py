@@ -110,7 +110,7 @@ def runs(ctx: typer.Context, limit: Limit = 20, as_json: AsJson = False) -> None
 
     Tokens come from transcripts, cost from `prices` in the configuration; unknown where either is missing.
     """
-    from sb.fitting import short_count
+    from sb.base.fitting import short_count
     from sb.kernel.review.runs import first_events, runs_at
     from sb.parts import open_log
     from sb.present.runs import run_line
@@ -211,7 +211,7 @@ def run(
 
 
 def _undo_of(opened: Runtime, result: ToolResult) -> str:
-    """How a call is undone, or why it cannot be; "" for one that changed nothing."""
+    """The undo of a call, or why there is none; "" for a call that changed nothing."""
     if not result.mutation_id:
         return ""
     left = opened.executor.mutations.get(result.mutation_id)

@@ -14,11 +14,11 @@ from sb.commands.diagnostics import note, progress
 from sb.commands.options import AsJson, Limit, group
 from sb.commands.session import configuration, registry
 
-from sb.duration import parse_duration
+from sb.base.duration import parse_duration
+from sb.base.sources import SYSTEM_CLOCK, iso
+from sb.base.text import counted, nearest, shorten
 from sb.errors import ExitCode, NotFoundError, UsageError
 from sb.redaction import one_line
-from sb.sources import SYSTEM_CLOCK, iso
-from sb.text import counted, nearest, shorten
 
 if TYPE_CHECKING:
     from sb.config import Config

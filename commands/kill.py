@@ -14,8 +14,8 @@ from sb.commands.session import anybody, decider, kill_switch
 from sb.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from sb.kernel.incidents.kill import Kill, KillScope
-    from sb.kernel.incidents.kill_switch import KillSwitch
+    from sb.kernel.incident_response.kill import Kill, KillScope
+    from sb.kernel.incident_response.kill_switch import KillSwitch
 
 app = single()
 _NAMED = ("agent", "tool", "run")  # what the log has a column for
@@ -44,7 +44,7 @@ def kill(
 
     `sb kill list` shows what is stopped; --lift lets it go on.
     """
-    from sb.kernel.incidents.kill import name_of, parse_scope
+    from sb.kernel.incident_response.kill import name_of, parse_scope
 
     switch = kill_switch(ctx, tolerant=not lift)  # a wrong setting keeps nobody from stopping agents
     if scope == "list":

@@ -16,7 +16,9 @@ from sb.commands.diagnostics import note, progress
 from sb.commands.options import As, AsJson, LogReason, Yes, group
 from sb.commands.session import configuration, decider, event_log
 
-from sb.duration import parse_duration
+from sb.base.duration import parse_duration
+from sb.base.sources import iso
+from sb.base.text import counted, plain
 from sb.errors import ExitCode, NotFoundError, SBError, UsageError
 from sb.kernel.review.log_pruning import prunable, prune
 from sb.kernel.review.log_verification import verify
@@ -25,8 +27,6 @@ from sb.log.event import Event
 from sb.log.kinds import require
 from sb.log.references import full_id, known_run
 from sb.parts import open_authority
-from sb.sources import iso
-from sb.text import counted, plain
 
 app = group("Read, verify, export and prune the event log.")
 Run = Annotated[str, typer.Option(help="Only events of this run.")]

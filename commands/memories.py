@@ -13,9 +13,9 @@ from sb.commands.arguments import read_stdin
 from sb.commands.diagnostics import note
 from sb.commands.session import configuration, event_log
 
+from sb.base.sources import iso
 from sb.errors import SBError, UsageError
 from sb.present.memories import memory_heading
-from sb.sources import iso
 
 if TYPE_CHECKING:
     from sb.log.event_log import EventLog
@@ -76,7 +76,7 @@ def kinds(incomplete: str) -> list[str]:
 
 
 def not_blank(ctx: typer.Context, param: typer.CallbackParam, value: str) -> str:
-    """What was typed; an empty text, as of a variable that is not set, would mean all of them or none."""
+    """The typed text; refuses an empty one, as of an unset variable, which would mean all or none."""
     source = ctx.get_parameter_source(param.name or "")
     if not value.strip() and source is not None and source.name == "COMMANDLINE":
         raise typer.BadParameter("empty value: name one, or omit the option")
@@ -160,7 +160,7 @@ def memory(
 
 
 def typed(text: str, what: str) -> str:
-    """What was typed, or with - what stdin holds.
+    """The typed text, or with - the content of stdin.
 
     Raises:
         UsageError: it is empty, or no text.

@@ -33,8 +33,8 @@ from sb.commands.memory_records import app as records_app
 from sb.commands.memory_sessions import app as sessions_app
 from sb.commands.options import AsJson, Tags, group
 
-from sb.duration import parse_duration
-from sb.text import nearest
+from sb.base.duration import parse_duration
+from sb.base.text import nearest
 
 if TYPE_CHECKING:
     from sb.memory import Brain

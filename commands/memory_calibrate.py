@@ -11,8 +11,8 @@ from sb.commands.diagnostics import note
 from sb.commands.memories import confirmed, memory
 from sb.commands.options import AsJson, Yes, single
 
+from sb.base.text import counted
 from sb.errors import UsageError
-from sb.text import counted
 
 if TYPE_CHECKING:
     from sb.memory.calibration import Proposal, Ranking

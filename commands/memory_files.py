@@ -15,10 +15,10 @@ from sb.commands.options import As, AsJson, single
 from sb.commands.session import decider
 from sb.commands.stacks import one_of
 
+from sb.base.sources import SYSTEM_CLOCK
+from sb.base.text import counted, nearest
 from sb.errors import ExitCode, UsageError
 from sb.hosts.registry import WITH_PROMPTS
-from sb.sources import SYSTEM_CLOCK
-from sb.text import counted, nearest
 
 if TYPE_CHECKING:
     from sb.memory.bundle_import import Imported

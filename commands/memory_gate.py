@@ -9,7 +9,7 @@ from sb.commands import output
 from sb.commands.memories import Agent, Id, Private, Project, Scope, categories, memory, required, typed
 from sb.commands.options import AsJson, ChangeReason, single
 
-from sb.text import shorten
+from sb.base.text import shorten
 
 app = single()
 WIDEST = 100  # characters of a memory on one line

@@ -11,10 +11,10 @@ from sb.commands.memories import overseer, required, with_times
 from sb.commands.memory_records import erase_found
 from sb.commands.options import As, AsJson, ChangeReason, Limit, Yes, group, single
 
-from sb.duration import parse_duration
+from sb.base.duration import parse_duration
+from sb.base.sources import iso
+from sb.base.text import counted
 from sb.errors import UsageError
-from sb.sources import iso
-from sb.text import counted
 
 if TYPE_CHECKING:
     from sb.log.event_log import EventLog

@@ -11,10 +11,10 @@ from sb.commands.diagnostics import note
 from sb.commands.memories import Agent, Id, Project, Scope, as_json, memory, with_times
 from sb.commands.options import AsJson, single
 
-from sb.duration import human_age
+from sb.base.duration import human_age
+from sb.base.sources import iso
+from sb.base.text import counted, plain, shorten
 from sb.present.memories import evidence_text, memory_heading
-from sb.sources import iso
-from sb.text import counted, plain, shorten
 
 if TYPE_CHECKING:
     from sb.memory.neighbourhood import Neighbour
@@ -57,7 +57,7 @@ def show(
 
 
 def _further(said: Memory) -> Iterator[tuple[str, object]]:
-    """What a memory has beyond its text, by name."""
+    """The fields of a memory beyond its text, by name."""
     yield "happened", iso(said.happened_at)
     yield "source", said.source_type
     yield "confidence", "unknown" if said.confidence is None else f"{said.confidence:.2f}"

@@ -11,9 +11,9 @@ from sb.commands.memories import Agent, Id, Project, Scope, confirmed, memory, r
 from sb.commands.options import As, AsJson, ChangeReason, Yes, single
 from sb.commands.session import configuration, decider, event_log
 
+from sb.base.text import counted, human_bytes, plain, shorten
 from sb.errors import ExitCode, UsageError
 from sb.present.memories import memory_heading
-from sb.text import counted, human_bytes, plain, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,12 +13,12 @@ from sb.commands.diagnostics import note
 from sb.commands.options import AsJson, single
 from sb.commands.session import configuration
 
+from sb.base.sources import SYSTEM_CLOCK
 from sb.config import Config
 from sb.errors import ExitCode, SBError, StoreError
-from sb.kernel.workflows.seals import MIGRATION, Seals
+from sb.kernel.durable_execution.seals import MIGRATION, Seals
 from sb.log.event_log import EventLog
 from sb.parts import adopt_log
-from sb.sources import SYSTEM_CLOCK
 from sb.store import migrate as schema
 from sb.store.backup import back_up
 from sb.store.database import Database

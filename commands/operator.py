@@ -12,8 +12,8 @@ from sb.commands.diagnostics import note
 from sb.commands.options import As, AsJson, LogReason, group
 from sb.commands.session import ask_secret, baselines, configuration, decider
 
+from sb.base.text import nearest, plain
 from sb.errors import DeniedError, NotFoundError, SBError, UsageError
-from sb.text import nearest, plain
 
 if TYPE_CHECKING:
     from sb.config import Config

@@ -14,10 +14,10 @@ from sb.commands.diagnostics import note
 from sb.commands.tables import lay_out, plain_table
 from sb.commands.terminal import NARROWEST, fits_terminal, has_colour, paint, width, write_line
 
+from sb.base.fitting import relative_age, wrap
+from sb.base.sources import SYSTEM_CLOCK, micros
+from sb.base.text import json_text, plain
 from sb.errors import SBError
-from sb.fitting import relative_age, wrap
-from sb.sources import SYSTEM_CLOCK, micros
-from sb.text import json_text, plain
 
 if TYPE_CHECKING:
     from sb.kernel.review.findings import Finding
@@ -140,7 +140,7 @@ def when(text: str, at: datetime | str | None) -> When | str:
 
 
 def findings(title: str, found: Sequence[Finding]) -> None:
-    """What was found as a table, and on stderr what to do about it."""
+    """Print findings as a table, and on stderr what to do about them."""
     table([title, "status", ""], [(one.name, one.status, one.detail) for one in found])
     for hint in dict.fromkeys(f"{one.name}: {one.hint}" for one in found if one.hint):
         note(hint)

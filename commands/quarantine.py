@@ -11,9 +11,9 @@ from sb.commands.memories import confirmed, required, with_times
 from sb.commands.options import As, AsJson, DecisionReason, Limit, Yes, group
 from sb.commands.session import configuration, decider, event_log
 
-from sb.duration import human_age
+from sb.base.duration import human_age
+from sb.base.text import counted, plain, shorten
 from sb.errors import UsageError
-from sb.text import counted, plain, shorten
 
 if TYPE_CHECKING:
     from sb.kernel.authority.authority import Authority

@@ -13,6 +13,8 @@ from sb.commands.diagnostics import note
 from sb.commands.options import As, AsJson, DecisionReason, group
 from sb.commands.session import decider, event_log, runtime
 
+from sb.base.sources import micros
+from sb.base.text import nearest, plain
 from sb.errors import CheckFailed, ExitCode, UsageError
 from sb.log.references import full_id
 from sb.present.approvals import object_first
@@ -23,15 +25,13 @@ from sb.present.recovery import (
     settled_sentence,
     undone_sentence,
 )
-from sb.sources import micros
-from sb.text import nearest, plain
 
 if TYPE_CHECKING:
     from sb.kernel.calls.intents import Intent
-    from sb.kernel.recovery.answers import Undone
-    from sb.kernel.recovery.escalations import Escalation
-    from sb.kernel.recovery.loop import RuntimeDecisionRecord
-    from sb.kernel.recovery.settling import Settlement
+    from sb.kernel.recovery_loop.answers import Undone
+    from sb.kernel.recovery_loop.escalations import Escalation
+    from sb.kernel.recovery_loop.loop import RuntimeDecisionRecord
+    from sb.kernel.recovery_loop.settling import Settlement
     from sb.runtime import Runtime
 
 app = group("Review reversals and calls with unknown outcomes.")
@@ -55,8 +55,8 @@ def list_recoveries(
     as_json: AsJson = False,
 ) -> None:
     """List reversals to review and calls of unknown outcome."""
-    from sb.kernel.recovery.escalations import Escalations
-    from sb.kernel.workflows.doubt import in_doubt
+    from sb.kernel.durable_execution.doubt import in_doubt
+    from sb.kernel.recovery_loop.escalations import Escalations
 
     log = event_log(ctx)
     found = Escalations(log).page(everything=everything)
@@ -127,7 +127,7 @@ def show(
 
 
 def _not_in_doubt(opened: Runtime, reference: str) -> None:
-    from sb.kernel.workflows.doubt import in_doubt
+    from sb.kernel.durable_execution.doubt import in_doubt
 
     if any(intent.call_id == reference for intent in in_doubt(opened.log)):
         raise CheckFailed(f"{reference} has an unknown outcome", f"sb recovery settle {reference}")
@@ -197,7 +197,7 @@ def settle_reference(
     ctx: typer.Context, call: str, verdict: str, reason: str, result: str, who: str, as_json: bool
 ) -> None:
     """Settle the call or step of this id, and print what was recorded; the arguments are those of `settle`."""
-    from sb.kernel.recovery.settling import Settlement, Settling
+    from sb.kernel.recovery_loop.settling import Settlement, Settling
 
     with runtime(ctx) as opened:
         call = full_id(opened.log.database, call)

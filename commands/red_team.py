@@ -13,8 +13,8 @@ from sb.commands.diagnostics import note
 from sb.commands.options import AsJson, Limit, group
 from sb.commands.session import event_log
 
+from sb.base.sources import iso
 from sb.errors import ExitCode, UsageError
-from sb.sources import iso
 
 app = group("Check texts for attacks on models, and list what was found.")
 _PASSAGE = 100  # characters of a finding that are printed
@@ -31,8 +31,8 @@ def check(
     as_json: AsJson = False,
 ) -> None:
     """Judge a text; exit 1 if it reads like an attack."""
-    from sb.kernel.attacks.detector import check as checked
-    from sb.kernel.attacks.verdict import Origin
+    from sb.kernel.red_team.detector import check as checked
+    from sb.kernel.red_team.verdict import Origin
 
     chosen = choice("--origin", origin, Origin)
     text = _text(file)

@@ -11,13 +11,13 @@ from sb.commands.memories import confirmed
 from sb.commands.options import AsJson, Yes, group
 from sb.commands.session import configuration, decider
 
+from sb.base.sources import iso_micros
 from sb.errors import ExitCode, NotFoundError
-from sb.sources import iso_micros
 
 if TYPE_CHECKING:
     from sb.kernel.authority.authority import Authority
-    from sb.kernel.boundaries.release import PartChange
-    from sb.kernel.boundaries.releases import ReleaseEntry, Releases
+    from sb.kernel.release_tuple.release import PartChange
+    from sb.kernel.release_tuple.releases import ReleaseEntry, Releases
 
 app = group("Pin, show and compare what agents' runs are made of.")
 Agent = Annotated[str, typer.Argument(metavar="AGENT", help="The agent's name.")]
@@ -104,7 +104,7 @@ def compare(
     as_json: AsJson = False,
 ) -> None:
     """Show what differs between two releases; exit 1 if anything."""
-    from sb.kernel.boundaries.release import diff
+    from sb.kernel.release_tuple.release import diff
 
     releases, _ = _opened(ctx)
     old = releases.entry(agent, before) if before else releases.pinned(agent)

@@ -13,9 +13,9 @@ from sb.commands.memories import confirmed
 from sb.commands.options import AsJson, Yes, group
 from sb.commands.session import configuration
 
+from sb.base.sources import iso
+from sb.base.text import counted
 from sb.errors import ExitCode
-from sb.sources import iso
-from sb.text import counted
 
 if TYPE_CHECKING:
     from sb.kernel.replay.packet import Packet
@@ -151,7 +151,7 @@ def _begun(packet: Packet) -> dict[str, Any]:
 
 
 def _value(value: Any) -> str:
-    from sb.text import shorten
+    from sb.base.text import shorten
 
     return shorten(json.dumps(value, ensure_ascii=False), _LONGEST)
 

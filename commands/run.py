@@ -32,8 +32,8 @@ def run(
     It, and all that it starts, writes to this project, its own state, temporary folders and caches alone, whatever
     anybody approves. Ends with the exit code of its program; 2 where it cannot be confined.
     """
+    from sb.base.sources import SYSTEM_CLOCK
     from sb.hosts.running import HostRun
-    from sb.sources import SYSTEM_CLOCK
 
     host_run = HostRun(configuration(ctx), host, os.environ, Path.cwd(), SYSTEM_CLOCK)
     code, moved = host_run.run(arguments or [], program=program, using=using or [])

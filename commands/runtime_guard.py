@@ -12,9 +12,9 @@ from sb.commands.diagnostics import note
 from sb.commands.options import AsJson, Yes, group
 from sb.commands.session import baselines, decider
 
+from sb.base.text import counted, revealed
 from sb.errors import ExitCode, NotFoundError, UsageError
 from sb.present.contracts import contract_line
-from sb.text import counted, revealed
 
 if TYPE_CHECKING:
     from sb.kernel.baselines.compare import FieldChange

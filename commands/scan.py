@@ -12,10 +12,10 @@ from sb.commands.diagnostics import note, progress
 from sb.commands.options import AsJson, single
 from sb.commands.session import configuration
 
-from sb.duration import parse_duration
+from sb.base.duration import parse_duration
+from sb.base.sources import SYSTEM_CLOCK
+from sb.base.text import counted
 from sb.errors import NotFoundError, UsageError
-from sb.sources import SYSTEM_CLOCK
-from sb.text import counted
 
 if TYPE_CHECKING:
     from sb.hosts.scanning import Scan

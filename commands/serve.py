@@ -13,8 +13,8 @@ from sb.commands.options import group
 from sb.commands.serve_tokens import app as token_app
 from sb.commands.session import configuration
 
+from sb.base.text import checked_name
 from sb.errors import UsageError
-from sb.text import checked_name
 
 if TYPE_CHECKING:
     from sb.config import Config

@@ -10,9 +10,9 @@ from sb.commands.diagnostics import note
 from sb.commands.options import As, AsJson, DecisionReason, group
 from sb.commands.session import configuration, decider
 
-from sb.duration import parse_duration
+from sb.base.duration import parse_duration
+from sb.base.sources import MICROSECONDS, iso_micros
 from sb.errors import UsageError
-from sb.sources import MICROSECONDS, iso_micros
 
 if TYPE_CHECKING:
     from sb.kernel.authority.authority import Authority

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sb.kernel.authority.keys import KeyFolder
     from sb.kernel.authority.signing import Decider
     from sb.kernel.baselines.store import ContractBaselineStore
-    from sb.kernel.incidents.kill_switch import KillSwitch
+    from sb.kernel.incident_response.kill_switch import KillSwitch
     from sb.kernel.registry.registry import ToolRegistry
     from sb.log.event_log import EventLog
     from sb.runtime import Runtime
@@ -79,7 +79,7 @@ def approval_queue(ctx: typer.Context) -> Approvals:
 
 
 def kill_switch(ctx: typer.Context, *, tolerant: bool = False) -> KillSwitch:
-    """What is stopped in the existing database.
+    """The kill switch of the existing database.
 
     A project file that cannot be read is left out: else whoever can write it could keep people from stopping agents.
 
@@ -120,7 +120,7 @@ def baselines(ctx: typer.Context, surface: str) -> tuple[ContractBaselineStore, 
 
 
 def decider(ctx: typer.Context, authority: Authority, name: str, option: str = "--as") -> Decider:
-    """Who decides here; a passphrase is asked for on the terminal.
+    """The decider here; a passphrase is asked for on the terminal.
 
     Args:
         name: "" for the only one that fits.
@@ -135,7 +135,7 @@ def decider(ctx: typer.Context, authority: Authority, name: str, option: str = "
 
 
 def anybody(ctx: typer.Context, authority: Authority, name: str) -> Decider:
-    """Who acts here where anybody may; a passphrase is asked for only of an operator who is named.
+    """The decider where anybody may act; only a named operator is asked for a passphrase.
 
     Args:
         name: an operator or a label; "" for whoever is there.
@@ -156,7 +156,7 @@ def _keys() -> KeyFolder:
 
 
 def ask_secret(prompt: str) -> str:
-    """What a person types on the terminal, unseen; never from stdin, so that no program can answer."""
+    """Read a secret on the terminal, unseen; never from stdin, so that no program can answer."""
     import getpass
     import os
 

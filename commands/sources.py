@@ -10,7 +10,7 @@ from sb.commands.diagnostics import note
 from sb.commands.options import AsJson, group
 from sb.commands.session import configuration
 
-from sb.duration import human_duration, parse_duration
+from sb.base.duration import human_duration, parse_duration
 from sb.errors import ExitCode
 
 app = group("List and check the registered sources of context.")
@@ -59,7 +59,7 @@ def check(
     as_json: AsJson = False,
 ) -> None:
     """Say whether context may come from an address; exit 4 if not."""
-    from sb.kernel.boundaries.sources import SourceRefused
+    from sb.kernel.context_sources.sources import SourceRefused
     from sb.parts import open_authority, open_log, open_sources
 
     seconds = parse_duration(age)

@@ -13,8 +13,8 @@ from sb.commands.options import As, AsJson, ChangeReason, single
 from sb.commands.session import decider, event_log
 from sb.commands.stacks import Keeper, StackName, as_json, one_of, open_stack, stack_database
 
+from sb.base.text import counted, human_bytes, nearest, shorten
 from sb.errors import ExitCode, UsageError
-from sb.text import counted, human_bytes, nearest, shorten
 
 if TYPE_CHECKING:
     from sb.stack.sync.conflicts import Keep

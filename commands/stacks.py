@@ -15,10 +15,10 @@ from sb.commands.diagnostics import note
 from sb.commands.memories import not_blank, scopes
 from sb.commands.session import configuration
 
+from sb.base.sources import iso
+from sb.base.text import counted
 from sb.cli import Options
 from sb.errors import SBError, UsageError
-from sb.sources import iso
-from sb.text import counted
 
 if TYPE_CHECKING:
     from sb.config import Config
@@ -229,7 +229,7 @@ def as_json(value: Any) -> Any:
 
 
 def show_results(query: str, found: list[SearchResult], json_: bool) -> None:
-    """What a search found, the best first."""
+    """Print search results, the best first."""
     from sb.memory.highlights import excerpt, spans
 
     if json_:
@@ -244,7 +244,7 @@ def show_results(query: str, found: list[SearchResult], json_: bool) -> None:
 
 
 def show_loaded(loaded: Mapping[str, Any], json_: bool) -> None:
-    """What was loaded as working memory, kind by kind."""
+    """Print loaded working memory, kind by kind."""
     if json_:
         output.emit_json(as_json(loaded))
         return

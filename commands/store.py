@@ -11,10 +11,10 @@ from sb.commands.memories import confirmed
 from sb.commands.options import AsJson, Yes, group
 from sb.commands.session import configuration
 
+from sb.base.text import human_bytes
 from sb.config import Config
 from sb.config.database_key import NONE
 from sb.errors import StoreError, UsageError
-from sb.text import human_bytes
 
 app = group("Encrypt the database, or decrypt it.")
 

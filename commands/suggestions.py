@@ -22,9 +22,9 @@ from sb.commands.stacks import (
     stack_database,
 )
 
+from sb.base.values.references import full_one, is_prefix
 from sb.errors import NotFoundError
 from sb.present.suggestions import suggestion_fields, suggestion_line
-from sb.references import full_one, is_prefix
 
 if TYPE_CHECKING:
     from sb.stack import SQLiteStack
@@ -36,14 +36,14 @@ PENDING, ANY = "pending", "any"
 
 
 def statuses(incomplete: str) -> list[str]:
-    """What can have become of a suggestion, for the shell to complete."""
+    """States of suggestions, for the shell to complete."""
     from sb.types.vocabulary import SUGGESTION_STATUSES
 
     return sorted(one for one in (*SUGGESTION_STATUSES, ANY) if one.startswith(incomplete))
 
 
 def kinds(incomplete: str) -> list[str]:
-    """What can be suggested, for the shell to complete."""
+    """Kinds of suggestions, for the shell to complete."""
     from sb.types.vocabulary import SUGGESTION_MEMORY_TYPES
 
     return sorted(one for one in SUGGESTION_MEMORY_TYPES if one.startswith(incomplete))

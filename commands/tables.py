@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 
-from sb.fitting import Cut, cell_width, fit, home_as_tilde, padded, wrap
-from sb.frozen import frozen
+from sb.base.fitting import Cut, cell_width, fit, home_as_tilde, padded, wrap
+from sb.base.values.frozen import frozen
 from sb.present.states import tone_of
 
 GAP = "  "
@@ -29,7 +29,7 @@ def as_it_is(text: str, tone: str) -> str:
 
 @frozen
 class Column:
-    """How a column is laid out.
+    """Layout of a column.
 
     Args:
         cut: where its cells lose characters; None for cells that stay whole. wraps: lines are broken instead.
@@ -46,7 +46,7 @@ class Column:
 
     @property
     def bends(self) -> bool:
-        """Whether it can be made narrower."""
+        """True if it can be made narrower."""
         return self.wraps or self.cut is not None
 
 
@@ -152,7 +152,7 @@ def _fitting(
 
 
 def _squeezed(columns: Sequence[Column], table: list[list[str]], widths: list[int], width: int) -> bool:
-    """Whether the subject of the rows has less than a quarter of the terminal, and would take more."""
+    """True if the subject of the rows has less than a quarter of the terminal, and would take more."""
     natural = _natural(columns, table)
     return any(
         column.place == "subject" and cells < min(wanted, width // 4)

@@ -1,4 +1,4 @@
-"""What a stream of ours may have: lines fitted to a terminal's width, and its colours."""
+"""Terminal features of our streams: lines fitted to the width, and colors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CODES = {"heading": "1", "ok": "32", "warn": "33", "danger": "31", "info": "36"
 
 
 def fits_terminal(stream: TextIO | None = None) -> bool:
-    """Whether output is fitted to a terminal; in a pipe, and with --plain, it is neither cut nor wrapped.
+    """True if output is fitted to a terminal; in a pipe, and with --plain, it is neither cut nor wrapped.
 
     Args:
         stream: by default stdout.
@@ -25,7 +25,7 @@ def fits_terminal(stream: TextIO | None = None) -> bool:
 
 
 def has_colour(stream: TextIO | None = None) -> bool:
-    """Whether output may have colour and bold text: on a terminal, unless NO_COLOR or FORCE_COLOR say otherwise."""
+    """True if output may have colour and bold text: on a terminal, unless NO_COLOR or FORCE_COLOR say otherwise."""
     if os.environ.get("NO_COLOR"):
         return False
     return bool(os.environ.get("FORCE_COLOR")) or fits_terminal(stream)
@@ -50,7 +50,7 @@ def write_line(text: str, stream: TextIO, tones: Mapping[str, str] | None = None
     """
     lines = [text]
     if fits_terminal(stream):
-        from sb.fitting import wrap  # 10 ms, which an error in a pipe need not wait for
+        from sb.base.fitting import wrap  # 10 ms, which an error in a pipe need not wait for
 
         indent = len(text) - len(text.lstrip())
         hanging = " " * ((indent // HANGING + 1) * HANGING)

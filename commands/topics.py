@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from sb.frozen import frozen
+from sb.base.values.frozen import frozen
 
 
 @frozen

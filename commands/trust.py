@@ -22,7 +22,7 @@ from sb.commands.stacks import (
     stack_database,
 )
 
-from sb.duration import human_age
+from sb.base.duration import human_age
 from sb.errors import NotFoundError
 from sb.memory.trust.authority import given_by
 from sb.present.times import minute
@@ -171,7 +171,7 @@ def _as_json(standing: Standing) -> dict[str, Any]:
 
 
 def _why(standing: Standing | None) -> str:
-    """What counts, and by whose opinions."""
+    """The trust that counts, and whose opinions it rests on."""
     from sb.memory.trust.scores import OPERATORS
 
     if standing is None:

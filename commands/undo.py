@@ -13,24 +13,24 @@ from sb.commands.options import As, AsJson, Yes, single
 from sb.commands.session import decider, runtime
 from sb.commands.terminal import fits_terminal
 
+from sb.base.repository import project_folder
+from sb.base.text import plain, shorten
 from sb.errors import CheckFailed, ExitCode, NotFoundError, UsageError
 from sb.kernel.contracts import ToolError
-from sb.kernel.recovery.last import last_change, last_undoable, unknown_outcome
-from sb.kernel.recovery.variants import snapshot_of
-from sb.kernel.reversal_contracts import MutationState
+from sb.kernel.recovery_loop.last import last_change, last_undoable, unknown_outcome
+from sb.kernel.recovery_loop.variants import snapshot_of
+from sb.kernel.reversibility.contracts import MutationState
 from sb.log.references import full_id, known_run
 from sb.parts import hosted_files, open_snapshots
 from sb.present.recovery import undone_sentence
 from sb.present.undo import WIDEST_OBJECT, call_args, folder_of, object_of, undo_line
 from sb.redaction import one_line
-from sb.repository import project_folder
-from sb.text import plain, shorten
 from sb.tools.roots import absolute
 
 if TYPE_CHECKING:
     from sb.kernel.calls.intents import Intent
     from sb.kernel.contracts import MutationRef
-    from sb.kernel.recovery.answers import Plan
+    from sb.kernel.recovery_loop.answers import Plan
     from sb.runtime import Runtime
 
 app = single()

@@ -10,14 +10,14 @@ from sb.commands import output
 from sb.commands.diagnostics import note
 from sb.commands.session import anybody, configuration, event_log
 
-from sb.duration import parse_duration
+from sb.base.duration import parse_duration
+from sb.base.sources import SYSTEM_CLOCK
+from sb.base.text import counted, human_bytes, shorten
 from sb.errors import ExitCode, NotFoundError, UsageError
-from sb.kernel.recovery.purging import purge
-from sb.kernel.recovery.variants import snapshot_of
+from sb.kernel.recovery_loop.purging import purge
+from sb.kernel.recovery_loop.variants import snapshot_of
 from sb.parts import open_authority, open_snapshots, open_trees
 from sb.present.undo import about, entry_row
-from sb.sources import SYSTEM_CLOCK
-from sb.text import counted, human_bytes, shorten
 from sb.tools.roots import absolute
 
 if TYPE_CHECKING:

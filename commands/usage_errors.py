@@ -13,8 +13,8 @@ from typing import Any
 import typer
 from typer._click import exceptions as click  # typer exports no error but BadParameter
 
+from sb.base.text import nearest, plain, shorten
 from sb.errors import ExitCode, UsageError
-from sb.text import nearest, plain, shorten
 
 # The commands of each group; a test compares them with the groups themselves.
 VERBS = {
@@ -145,7 +145,7 @@ LONGEST_WORD, LONGEST_REST = 60, 200  # characters of the wrong word, and of wha
 
 
 def unknown_command(path: str, typed: list[str], names: Sequence[str]) -> UsageError:
-    """The error for a word that is no command, with the command that was probably meant.
+    """The error for an unknown command, with the one that was probably meant.
 
     Args:
         path: of the group, such as "sb memory".
@@ -201,7 +201,7 @@ def usage_error(error: typer.TyperException) -> UsageError | None:
 
 
 def _described(error: click.UsageError, context: Any, path: str) -> tuple[str, str]:
-    """What is wrong, and what to do unless the help says it."""
+    """The error, and what to do unless the help says it."""
     if isinstance(error, click.NoSuchOption):
         return _no_option(error.option_name, context, path)
     if isinstance(error, click.BadOptionUsage):

@@ -12,9 +12,9 @@ from sb.commands.diagnostics import note
 from sb.commands.options import single
 from sb.commands.session import configuration
 
+from sb.base.sources import SYSTEM_CLOCK, iso_micros, micros
 from sb.present.needs import NEED
 from sb.present.states import tone_of
-from sb.sources import SYSTEM_CLOCK, iso_micros, micros
 
 app = single()
 

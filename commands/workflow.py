@@ -11,9 +11,9 @@ from sb.commands.options import As, AsJson, DecisionReason, group
 from sb.commands.recovery import SettledResult, settle_reference
 from sb.commands.session import event_log
 
+from sb.base.text import revealed_line
 from sb.errors import NotFoundError
 from sb.present.times import date_and_time, moment
-from sb.text import revealed_line
 
 app = group("List workflows, and settle steps of unknown outcome.")
 WorkflowId = Annotated[str, typer.Argument(metavar="WORKFLOW", help="Id of the workflow.")]
@@ -26,7 +26,7 @@ def list_workflows(
     as_json: AsJson = False,
 ) -> None:
     """List unfinished workflows, oldest first."""
-    from sb.kernel.workflows.records import workflow_records
+    from sb.kernel.durable_execution.records import workflow_records
 
     found = workflow_records(event_log(ctx), everything=everything)
     if as_json:
@@ -49,7 +49,7 @@ def list_workflows(
 @app.command(epilog="Example: sb workflow show refund-1002")
 def show(ctx: typer.Context, workflow: WorkflowId, as_json: AsJson = False) -> None:
     """Show a workflow's steps, without arguments and results."""
-    from sb.kernel.workflows.records import workflow_record
+    from sb.kernel.durable_execution.records import workflow_record
 
     record = workflow_record(event_log(ctx), workflow)
     if as_json:
@@ -78,7 +78,7 @@ def settle(
     as_json: AsJson = False,
 ) -> None:
     """Settle a step of unknown outcome."""
-    from sb.kernel.workflows.records import workflow_record
+    from sb.kernel.durable_execution.records import workflow_record
 
     record = workflow_record(event_log(ctx), workflow)
     if record.unknown is None or record.unknown.name != step:

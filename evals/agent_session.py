@@ -43,7 +43,7 @@ def play_session(folder: Path) -> Config:
 
 
 def events_of(shop: Path) -> Iterator[dict[str, Any]]:
-    """What the host tells of that session.
+    """The host's events of that session.
 
     Args:
         shop: the project, with a folder `legacy` and a file `settings.ini`.
@@ -71,7 +71,7 @@ def _made(tool: str, use_id: str, response: Any, **given: Any) -> Iterator[dict[
 
 
 def shell_call(command: str, use_id: str, *, ran: bool = False) -> Iterator[dict[str, Any]]:
-    """What the host tells of a command line: that it is to run and, if it `ran`, its outcome."""
+    """The host's events of a command line: that it is to run and, if it `ran`, its outcome."""
     if ran:
         yield from _made("Bash", use_id, {"stdout": "ok"}, command=command)
     else:

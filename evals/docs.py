@@ -44,7 +44,7 @@ def _with_verbs(words: str, command: Any) -> Iterator[tuple[str, Any]]:
 
 
 def help_text(words: str, command: Any) -> str:
-    """What `--help` prints, in a terminal of 100 columns."""
+    """The output of `--help`, in a terminal of 100 columns."""
     context = typer.Context(
         command, info_name=words, terminal_width=100, max_content_width=100, help_option_names=list(HELP)
     )

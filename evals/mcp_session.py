@@ -100,7 +100,7 @@ async def _played(server: StdioServerParameters, person: Path) -> list[Step]:
 
 
 def run_sb(person: Path, *arguments: str) -> str:
-    """What `sb` prints for this person."""
+    """The output of `sb` for this person."""
     done = subprocess.run(
         [PROGRAM, *arguments],
         env=_environment(person),

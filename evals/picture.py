@@ -51,14 +51,14 @@ def main() -> None:
 
 
 def draw_demo(folder: Path) -> None:
-    """What `sb demo` prints of the agent's work."""
+    """Draw the output of `sb demo` on the agent's work."""
     text = on_terminal([str(PROGRAM), "demo", str(folder)], DEMO_COLUMNS, {"PATH": os.environ["PATH"]})
     told = text.partition("\nWaiting for you:")[0].replace(f"{folder}/shop", "~/shop")
     write("demo.svg", picture([("make demo", told)], "sb demo", DEMO_COLUMNS))
 
 
 def draw_commands(config: Config, folder: Path, commands: Sequence[str], name: str) -> None:
-    """What commands print in a terminal, in this order."""
+    """Draw the output of commands in a terminal, in this order."""
     path = f"{PROGRAM.parent}:{os.environ['PATH']}"
     env = {"PATH": path, "HOME": str(folder.parent), "SB_HOME": str(config.home.folder)}
     printed = [(line, on_terminal(["sh", "-c", line], COLUMNS, env, folder)) for line in commands]
@@ -66,7 +66,7 @@ def draw_commands(config: Config, folder: Path, commands: Sequence[str], name: s
 
 
 def draw_mcp(folder: Path) -> None:
-    """What Claude Desktop asks for over MCP, and what its operator agrees to."""
+    """Draw requests of Claude Desktop over MCP, and the operator's decisions."""
     steps = [(step.asked, step.lines()) for step in mcp_session.play_session(folder)]
     write("mcp-session.svg", picture(steps, "claude-desktop", prompt=""))
 

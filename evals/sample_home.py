@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 from evals.agent_session import events_of, shell_call
+from sb.base.sources import CountingIds, SteeredClock
 from sb.config import Config, load_config
 from sb.demo.ledger import Ledger, Order
 from sb.demo.story import approve_tools
@@ -26,12 +27,11 @@ from sb.kernel.contracts import SafetyClass, ToolArgSchema
 from sb.kernel.review.session_usage import SessionUsage, TranscriptState, save_usage
 from sb.kernel.review.usage import Tokens
 from sb.kernel.run_context import RunBudget, RunContext
-from sb.kernel.trajectories.grading import grade
-from sb.kernel.trajectories.model import RecordedCall, Trajectory, TrajectoryStep
+from sb.kernel.trajectory_eval.grading import grade
+from sb.kernel.trajectory_eval.model import RecordedCall, Trajectory, TrajectoryStep
 from sb.memory import Brain
 from sb.memory.quarantine.review import Quarantine
 from sb.runtime import Runtime, open_runtime
-from sb.sources import CountingIds, SteeredClock
 from sb.stack import SQLiteStack
 from sb.stack.catalogue import make_stack
 from sb.store.database import open_database
@@ -103,7 +103,7 @@ def fill(folder: Path) -> Config:
 
 
 def _evaluate(config: Config, now: float) -> None:
-    """Four runs of a suite, of which the last is worse: an order is refunded twice."""
+    """Four runs of a suite; the last is worse: an order is refunded twice."""
     read = RecordedCall("orders.read", {"order": 1002}, success=True)
     pay = RecordedCall("payments.issue_refund", {"order": 1002, "amount": 4900}, success=True)
     steps = (TrajectoryStep("orders.read"), TrajectoryStep("payments.issue_refund", max_calls=1))

@@ -15,7 +15,7 @@ ROWS = 40
 
 
 def on_terminal(command: Sequence[str], columns: int, env: Mapping[str, str], cwd: Path | None = None) -> str:
-    """What a command prints on stdout and stderr; it reads nothing, and sees no environment but this."""
+    """The output of a command on stdout and stderr; it reads nothing, and sees no environment but this."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, columns, 0, 0))
     running = subprocess.Popen(

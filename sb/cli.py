@@ -19,9 +19,9 @@ from typer.completion import install_callback, show_callback
 from typer.core import TyperGroup
 
 from sb import __version__
+from sb.base.text import nearest
+from sb.base.values.frozen import mutable
 from sb.errors import ExitCode, SBError, UsageError
-from sb.frozen import mutable
-from sb.text import nearest
 
 # Commands in the sections of `sb --help`, with their summaries.
 SECTIONS = {
@@ -99,7 +99,7 @@ SHELLS = ("bash", "zsh", "fish", "powershell", "pwsh")
 
 @mutable
 class Options:
-    """What was given before the command."""
+    """Options given before the command."""
 
     db: str | None = None
     debug: bool = False
@@ -291,7 +291,7 @@ def _silence() -> None:
 
 
 def is_help(error: typer.TyperException) -> bool:
-    """Whether a group was called without a command, which shows its help."""
+    """True if a group was called without a command, which shows its help."""
     context = getattr(error, "ctx", None)
     return context is not None and error.message == context.get_help()
 

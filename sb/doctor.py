@@ -6,9 +6,10 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from sb.base.duration import human_age
+from sb.base.text import counted, human_bytes
 from sb.config import Config
 from sb.config.database_key import NONE
-from sb.duration import human_age
 from sb.errors import SBError
 from sb.hosts.deciders import deciders, describe_counts
 from sb.hosts.install.health import install_findings
@@ -20,7 +21,7 @@ from sb.kernel.baselines.seen import SURFACES
 from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.calls.approval import ApprovalState
 from sb.kernel.policy.lint import unknown_names
-from sb.kernel.recovery.escalations import Escalations, EscalationState
+from sb.kernel.recovery_loop.escalations import Escalations, EscalationState
 from sb.kernel.review.findings import (
     Finding,
     Status,
@@ -51,7 +52,6 @@ from sb.store.anchor import Anchor
 from sb.store.database import Database
 from sb.store.embedding.selection import NoEmbedder, choose
 from sb.store.filesystem import network_file_system
-from sb.text import counted, human_bytes
 
 _MOST_CONNECTED = 3
 _DAYS = 7  # of the questions that are counted
@@ -211,7 +211,7 @@ def _log(log: EventLog) -> Iterator[Finding]:
 
 
 def _deciders(config: Config, log: EventLog) -> Iterator[Finding]:
-    """Who decides about agents' calls, and how often hosts asked their users."""
+    """Findings on the deciders of agents' calls, and on hosts' questions to their users."""
     enrolled = open_authority(config, log).enrolled()
     found = deciders(config.hooks.approval, enrolled=enrolled, hosts=installed_hosts(config.home))
     yield Finding("decides", Status.OK, f"{found.level}: {found.who}")

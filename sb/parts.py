@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sb.base.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.config import Config
 from sb.config.guards import OFF
 from sb.config.organization import FOLDER as ORGANIZATION_FOLDER
@@ -23,7 +24,7 @@ from sb.kernel.contracts import (
     AgentCapabilities,
     SafetyClass,
 )
-from sb.kernel.incidents.kill_switch import KillSwitch
+from sb.kernel.incident_response.kill_switch import KillSwitch
 from sb.kernel.policy.permissions import ToolPolicy
 from sb.kernel.policy.rules import WrittenPolicy
 from sb.kernel.registry.registry import SHIPPED, ToolRegistry
@@ -31,7 +32,6 @@ from sb.kernel.review.log_pruning import adopt_prunes
 from sb.kernel.run_context import SafetyMode
 from sb.log.event_log import EventLog
 from sb.shell.programs.ruleset import SHIPPED_RULES, Ruleset, judged_by
-from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store.database import database_files, open_database
 from sb.tools import register_builtin
 from sb.tools.hosted.contracts import register_hosted
@@ -40,14 +40,14 @@ from sb.tools.hosted.guarding import guarded
 from sb.tools.hosted.trees import HostedTrees
 
 if TYPE_CHECKING:  # a process that judges one call has no need of them
+    from sb.kernel.agent_charter.charters import Charters
     from sb.kernel.boundaries.boundaries import Boundaries
-    from sb.kernel.boundaries.charters import Charters
-    from sb.kernel.boundaries.reading import SourceGuard
-    from sb.kernel.boundaries.releases import Releases
-    from sb.kernel.boundaries.source_files import SourceFile
+    from sb.kernel.context_sources.reading import SourceGuard
+    from sb.kernel.context_sources.source_files import SourceFile
     from sb.kernel.execution.capturing import Capturing
     from sb.kernel.execution.output_guard import OutputGate
     from sb.kernel.execution.result_guards import ResultGuard
+    from sb.kernel.release_tuple.releases import Releases
     from sb.kernel.replay.shelf import PacketShelf
     from sb.kernel.review.findings import Finding
     from sb.kernel.run_context import RunContext
@@ -113,7 +113,7 @@ def shipped_registry(config: Config) -> ToolRegistry:
 
 
 def hosted_registry(config: Config) -> ToolRegistry:
-    """What hosts of coding agents do, and what puts their files back."""
+    """The registry of hosts' tools, and of those that put their files back."""
     registry = ToolRegistry(config.home.folder)
     with registry.source(SHIPPED):
         register_hosted(registry, hosted_files(config))
@@ -195,7 +195,7 @@ def open_snapshots(config: Config) -> SnapshotStore:
 
 
 def protected(config: Config) -> list[Path]:
-    """What no tool and no host may touch, wherever it is."""
+    """Paths that no tool and no host may touch."""
     return [config.home.folder, *database_files(config.database), config.operators.file, ORGANIZATION_FOLDER]
 
 
@@ -218,7 +218,7 @@ def judging_files(config: Config) -> list[Path]:
 
 
 def _guarded_below(roots: Sequence[Path], config: Config) -> Iterator[Path]:
-    """What decides how calls are judged and lies in a folder that is open to tools."""
+    """Files that decide how calls are judged, in folders that are open to tools."""
     folders = [os.path.realpath(root) for root in roots]
     for place in guarded(config.home, os.environ, judging_files(config)).places if folders else ():
         if any(os.path.realpath(place.path).startswith(folder.rstrip("/") + "/") for folder in folders):
@@ -240,7 +240,7 @@ def open_packets(config: Config, clock: Clock = SYSTEM_CLOCK) -> PacketShelf:
 
 
 def open_capture(config: Config, clock: Clock) -> Capturing | None:
-    """Who takes down runs for a replay; None where no agent is captured.
+    """The capture of runs for a replay; None where no agent is captured.
 
     Raises:
         ConfigError: which ones are cannot be read.
@@ -260,12 +260,12 @@ def open_approvals(config: Config, log: EventLog) -> Approvals:
 
 
 def open_authority(config: Config, log: EventLog) -> Authority:
-    """Who may decide, as this home and this log know it."""
+    """The authority of this home and log."""
     return Authority(config.operators.file, log)
 
 
 def open_kill_switch(config: Config, log: EventLog) -> KillSwitch:
-    """What is stopped, for faces that only stop and lift."""
+    """The kill switch, for faces that only stop and lift."""
     return KillSwitch(log, open_authority(config, log), dual_control=config.kill.dual_control)
 
 
@@ -309,7 +309,7 @@ def open_policy(config: Config) -> ToolPolicy:
 
 
 def result_guards(config: Config, log: EventLog) -> list[ResultGuard]:
-    """What looks at results before callers are given them; nothing where it is off."""
+    """The guards of results before callers get them; none where they are off."""
     guards: list[ResultGuard] = []
     if config.red_team.tool_results != OFF:
         from sb.kernel.execution.attack_guard import attack_guard
@@ -341,7 +341,7 @@ def granted_permissions(config: Config) -> dict[str, tuple[str, ...]]:
 
 def open_charters(config: Config, log: EventLog, authority: Authority) -> Charters:
     """The charters of agents, whether or not they are enforced."""
-    from sb.kernel.boundaries.charters import Charters
+    from sb.kernel.agent_charter.charters import Charters
 
     store = ContractBaselineStore(log, authority, CHARTER_SURFACE)
     return Charters(config.home.charters, log, store)
@@ -350,7 +350,7 @@ def open_charters(config: Config, log: EventLog, authority: Authority) -> Charte
 def open_boundaries(
     config: Config, log: EventLog, authority: Authority, registry: ToolRegistry
 ) -> Boundaries | None:
-    """What runs and calls may be for; None where the configuration limits none of it."""
+    """The boundaries of runs and calls; None where the configuration sets none."""
     released, sourced = config.release.check != "off", config.context_sources != "off"
     if not (config.agent_charters != "off" or config.intents or released or sourced):
         return None
@@ -369,8 +369,8 @@ def open_boundaries(
 
 
 def open_source_guard(config: Config, log: EventLog, authority: Authority) -> SourceGuard:
-    """What holds context to the registered sources, as their file has them at each time."""
-    from sb.kernel.boundaries.reading import SourceGuard
+    """The guard that holds context to the registered sources, read anew at each call."""
+    from sb.kernel.context_sources.reading import SourceGuard
 
     file = open_sources(config, log, authority)
     return SourceGuard(file.load, enforce=config.context_sources == "enforce")
@@ -379,7 +379,7 @@ def open_source_guard(config: Config, log: EventLog, authority: Authority) -> So
 def open_sources(config: Config, log: EventLog, authority: Authority) -> SourceFile:
     """The file of registered sources of context."""
     from sb.kernel.boundaries.owners import Owners
-    from sb.kernel.boundaries.source_files import SourceFile
+    from sb.kernel.context_sources.source_files import SourceFile
 
     return SourceFile(config.home.context_sources, clock=log.clock, owner_refusal=Owners(authority).refusal)
 
@@ -404,6 +404,6 @@ def open_releases(
     charters: Charters | None = None,
 ) -> Releases:
     """The releases of agents; arguments as for the class."""
-    from sb.kernel.boundaries.releases import Releases
+    from sb.kernel.release_tuple.releases import Releases
 
     return Releases(config, log, ContractBaselineStore(log, authority, RELEASE_SURFACE), registry, charters)

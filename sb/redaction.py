@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
-from sb.canonical import encode
+from sb.base.text import plain, shorten
+from sb.base.values.canonical import encode
 from sb.secret_shapes import EMAIL, EMAIL_SHAPE, KEY, PASS, Recogniser, hinted, is_stand_in, may_hold_secret
-from sb.text import plain, shorten
 
 MASK = "[redacted:{}]"
 CARD = "card"  # its label; digits of an id may look like one
@@ -45,7 +45,7 @@ _ISSUERS = (
 
 
 def is_card_number(text: str) -> bool:
-    """Whether the digits of `text` have an issuer's prefix, its length, and a valid check digit."""
+    """True if the digits of `text` have an issuer's prefix, its length, and a valid check digit."""
     digits = "".join(char for char in text if char.isdigit())
     if not any(prefix.match(digits) and len(digits) in lengths for prefix, lengths in _ISSUERS):
         return False
@@ -179,7 +179,7 @@ def secret_spans(text: str) -> list[tuple[int, int]]:
 
 
 def may_be_sensitive(text: str) -> bool:
-    """Whether `text`, or a JSON of it, could hold a recognised value; False is certain. Microseconds for a log row."""
+    """True if `text`, or a JSON of it, could hold a recognised value; False is certain. Microseconds for a log row."""
     return "@" in text or may_hold_secret(text)
 
 
@@ -230,7 +230,7 @@ def spellings(text: str) -> set[str]:
 
 
 def _in_base64(text: str) -> Iterator[str]:
-    """What of a text in base64 is the same whatever stands before and after it, for each place it can begin at."""
+    """The parts of a text's base64 that do not depend on its neighbors, for each place it can begin at."""
     from base64 import b64encode, urlsafe_b64encode
 
     data = text.encode(errors="replace")

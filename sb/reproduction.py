@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sb.base.sources import CountingIds, SteeredClock
 from sb.config import Config, Home
 from sb.config.groups import Operators
 from sb.errors import CheckFailed, SBError, UsageError
@@ -24,7 +25,6 @@ from sb.kernel.run_context import RunBudget, RunContext, SafetyMode
 from sb.parts import open_authority, open_baselines, open_log
 from sb.redaction import one_line
 from sb.runtime import Runtime, open_runtime
-from sb.sources import CountingIds, SteeredClock
 
 Agent = Callable[[Runtime, RunContext], Any]
 _PEOPLE = ("killed", "approval_denied", "approval_refused")  # rules by which people decided, then and there
@@ -33,7 +33,7 @@ _LONGEST_MESSAGE = 200  # characters of what an agent raised
 
 
 class Reproduced(NamedTuple):
-    """What became of a captured run.
+    """Result of reproducing a captured run.
 
     Args:
         steps: its calls as they ended now. divergences: where they differ, the first one first.
@@ -148,7 +148,7 @@ def _own_runtime(
 
 
 def _approved(config: Config) -> Callable[[str, str], bool]:
-    """Whether a contract is approved in a home."""
+    """A test of whether a contract is approved in a home."""
     log = open_log(config)
     store = open_baselines(config, log, open_authority(config, log), KERNEL_SURFACE)
     return lambda tool_id, mark: store.status(tool_id, mark)[0] is BaselineStatus.APPROVED

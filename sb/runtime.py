@@ -12,15 +12,17 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from sb.base.repository import project_folder
+from sb.base.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
+from sb.base.values.frozen import mutable
 from sb.config import Config, current_config
 from sb.errors import ConfigError, SBError, StoreError
-from sb.frozen import mutable
 from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.contracts import KERNEL_SURFACE, REVERSAL_SURFACE
 from sb.kernel.execution.executor import Person, ToolExecutor
 from sb.kernel.execution.telemetry import Telemetry
-from sb.kernel.incidents.kill_switch import KillSwitch
+from sb.kernel.incident_response.kill_switch import KillSwitch
 from sb.kernel.registry.credentials import Credentials
 from sb.kernel.registry.registry import ToolRegistry
 from sb.kernel.run_context import RunBudget, RunContext
@@ -37,22 +39,20 @@ from sb.parts import (
     result_guards,
     shipped_registry,
 )
-from sb.repository import project_folder
-from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store.database import Database, open_database
 
 if TYPE_CHECKING:  # a process that judges one call has no need of them
     from sb.context_packs import ContextInjector
     from sb.entity import Entity
+    from sb.kernel.compensation.dispatcher import CompensationDispatcher
+    from sb.kernel.durable_execution.journal import WorkflowJournal
     from sb.kernel.events import AssumptionInvalidated, EventBus
     from sb.kernel.execution.attempts import Attempts
     from sb.kernel.execution.capturing import Capturing
     from sb.kernel.memory import MemoryStore
-    from sb.kernel.recovery.compensation import CompensationDispatcher
-    from sb.kernel.recovery.loop import RecoveryLoop, RuntimeDecisionRecord
-    from sb.kernel.recovery.service import Recovery
-    from sb.kernel.recovery.watching import AssumptionReport
-    from sb.kernel.workflows.journal import WorkflowJournal
+    from sb.kernel.recovery_loop.loop import RecoveryLoop, RuntimeDecisionRecord
+    from sb.kernel.recovery_loop.service import Recovery
+    from sb.kernel.recovery_loop.watching import AssumptionReport
     from sb.memory import Brain
     from sb.memory.access import ScopeRefusal
     from sb.stack import SQLiteStack
@@ -88,7 +88,7 @@ class Runtime:
         return MemoryStore(self.database, agent_name)
 
     def brain(self, agent_id: str, **more: Any) -> Brain:
-        """What an agent remembers from session to session.
+        """The memory of an agent, from session to session.
 
         Args:
             more: other arguments of `sb.memory.Brain`, such as `scope` and `session`.
@@ -178,14 +178,14 @@ class Runtime:
     @cached_property
     def recovery(self) -> Recovery:
         """Takes back what calls did."""
-        from sb.kernel.recovery.service import Recovery
+        from sb.kernel.recovery_loop.service import Recovery
 
         return Recovery(self.executor, self.reversals)
 
     @cached_property
     def workflows(self) -> WorkflowJournal:
         """Work of several steps that survives this process."""
-        from sb.kernel.workflows.journal import WorkflowJournal
+        from sb.kernel.durable_execution.journal import WorkflowJournal
 
         power = self.config.durability == "power"
         return WorkflowJournal(self.log, power=power, kill_switch=self.kill)
@@ -193,7 +193,7 @@ class Runtime:
     @cached_property
     def compensation(self) -> CompensationDispatcher:
         """Decides what is done about failed calls, and repeats them where that is safe."""
-        from sb.kernel.recovery.compensation_wiring import executor_dispatcher
+        from sb.kernel.compensation.wiring import executor_dispatcher
 
         return executor_dispatcher(self.executor, reverse=self.recovery.reverse, ids=self.log.ids)
 
@@ -209,8 +209,8 @@ class Runtime:
     @cached_property
     def loop(self) -> RecoveryLoop:
         """Recovers from what lost its reason, once something is emitted on `events`."""
-        from sb.kernel.recovery.compensation import CompensationDispatcher
-        from sb.kernel.recovery.loop import RecoveryLoop
+        from sb.kernel.compensation.dispatcher import CompensationDispatcher
+        from sb.kernel.recovery_loop.loop import RecoveryLoop
 
         recovery = self.recovery
         return RecoveryLoop(
@@ -230,7 +230,7 @@ class Runtime:
     def watch(self) -> tuple[AssumptionReport, list[RuntimeDecisionRecord]]:
         """Perform the reversals that people have approved, check every assumption that can be checked, and recover from
         those that do not hold."""
-        from sb.kernel.recovery.watching import AssumptionCheck
+        from sb.kernel.recovery_loop.watching import AssumptionCheck
 
         performed = self.recovery.perform_approved()
         report = replace(AssumptionCheck(self.recovery).run(), performed=performed)
@@ -299,8 +299,8 @@ def create_home(config: Config) -> list[Path]:
 
 
 def _written_new(path: Path) -> bool:
+    from sb.base.files import write_atomic
     from sb.config import render_example
-    from sb.files import write_atomic
 
     try:
         write_atomic(path, render_example().encode(), replace=False)
@@ -379,7 +379,7 @@ def open_runtime(
         )
         orphans = executor.settle_orphans()
         if database.query("SELECT 1 FROM workflows WHERE result IS NULL LIMIT 1"):
-            from sb.kernel.workflows.doubt import (
+            from sb.kernel.durable_execution.doubt import (
                 log_doubts,
             )  # few homes have workflows, and hooks load no part for them
 

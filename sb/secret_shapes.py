@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from functools import cache, cached_property
 
-from sb.frozen import frozen
+from sb.base.values.frozen import frozen
 
 
 @frozen
@@ -33,7 +33,7 @@ class Recogniser:
 
     @property
     def by_name(self) -> bool:
-        """Whether it is known by what stands beside it, so that anything may be taken for it."""
+        """True if it is known by what stands beside it, so that anything may be taken for it."""
         return self.label in ("keyed_secret", "url_password", "login")
 
     @cached_property
@@ -237,7 +237,7 @@ _BY_HINT = tuple((hint, shape) for shape in RECOGNISERS for hint in shape.hints)
 
 
 def hinted(lowered: str) -> list[Recogniser]:
-    """The shapes of which a lower-case text has a hint, in order of priority."""
+    """The shapes that a lower-case text hints at, in order of priority."""
     found: list[Recogniser] = []
     # A plain loop: any() with a generator for each shape takes five times as long.
     for hint, shape in _BY_HINT:

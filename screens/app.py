@@ -28,9 +28,9 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.worker import get_current_worker
 
-from sb.fitting import short_span
-from sb.sources import iso
-from sb.text import plain
+from sb.base.fitting import short_span
+from sb.base.sources import iso
+from sb.base.text import plain
 
 if TYPE_CHECKING:
     from sb.screens.palette import Entry
@@ -179,12 +179,12 @@ class ConsoleApp(KeysInOrder):
 
     @property
     def looked(self) -> bool:
-        """Whether the database was found and looked at."""
+        """True if the database was found and looked at."""
         return self._version is not None
 
     @cached_property
     def signer(self) -> Signer:
-        """Who decides."""
+        """The decider."""
         from sb.screens.state.signer import Signer
 
         return Signer(self.records, self.operator)
@@ -234,7 +234,7 @@ class ConsoleApp(KeysInOrder):
 
     @property
     def needs(self) -> Mapping[str, int]:
-        """How much needs you on each screen."""
+        """Counts of what needs you, by screen."""
         found = self.needs_you
         if found is None:
             return {}
@@ -250,7 +250,7 @@ class ConsoleApp(KeysInOrder):
         return [screen for stack in stacks for screen in stack if isinstance(screen, Section)]
 
     def read_succeeded(self) -> None:
-        """What is on screen is what is on record."""
+        """Note that the screen shows what is on record."""
         self._read_at = self.records.clock.monotonic()
         self._stale = False
         if self.trouble:
@@ -277,7 +277,7 @@ class ConsoleApp(KeysInOrder):
             self.section.show_status()
 
     def freshness(self) -> Content:
-        """How far what is on screen can be relied on."""
+        """The freshness of what is on screen."""
         age = self.records.clock.monotonic() - self._read_at
         words = [("read-only", "bold")] if self.read_only else []
         if self.operators.trouble:
@@ -329,7 +329,7 @@ class ConsoleApp(KeysInOrder):
         return iso(self.records.clock.now())[11:19]
 
     def allows(self, action: Action) -> bool:
-        """Whether it can be done in this console at all."""
+        """True if it can be done in this console at all."""
         return not (action.writes and self.read_only)
 
     def refresh_css(self, animate: bool = True) -> None:
@@ -413,7 +413,7 @@ class ConsoleApp(KeysInOrder):
         self.call_after_refresh(find)
 
     def entries(self) -> list[Entry]:
-        """What the palette lists before anything is looked up: actions, screens, commands for a terminal."""
+        """The palette's entries before a search: actions, screens, commands for a terminal."""
         from sb.screens.palette import HERE, SCREENS, Entry, terminal_entries
 
         section = self.section
@@ -435,7 +435,7 @@ class ConsoleApp(KeysInOrder):
         self.say(f"copied {command}")
 
     def available(self) -> list[Action]:
-        """What can be done on the screen in view."""
+        """The actions of the screen in view."""
         section = self.section
         parts = section.parts if section else ()
         return [action for action in actions(*parts, EVERYWHERE) if self.allows(action)]

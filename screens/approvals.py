@@ -28,8 +28,8 @@ from sb.screens.waiting import CountedList
 from textual import on
 from textual.widget import Widget
 
-from sb.fitting import count
-from sb.frozen import frozen
+from sb.base.fitting import count
+from sb.base.values.frozen import frozen
 from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.approvals.disclosure import Disclosure
 from sb.kernel.approvals.queue import Order
@@ -60,7 +60,7 @@ NO_HIT = "No requests match.\n\nesc clears the filter."
 
 @frozen
 class Queue:
-    """What is read of all requests, or grants.
+    """Requests or grants as read.
 
     Args:
         keys: of the view, in its order. waiting: those that can be decided.
@@ -205,7 +205,7 @@ class ApprovalsScreen(Filtering, CountedList):
         self._read_detail()
 
     def _read_detail(self) -> None:
-        """What stands around the request under the cursor."""
+        """Read the context of the request under the cursor."""
         item = self.current
         self._show_detail()
         if item is not None:
@@ -216,7 +216,7 @@ class ApprovalsScreen(Filtering, CountedList):
         self._show_detail()
 
     def _detail_of(self, item: Disclosure) -> RequestDetail | None:
-        """What was read of it, if it was."""
+        """The detail read of a request, if any."""
         read = self._detail
         return read if read is not None and read.number == item.approval.number else None
 
@@ -352,7 +352,7 @@ class ApprovalsScreen(Filtering, CountedList):
         return super().possible(action) and (action.id != "sort" or self.view == OPEN_VIEW)
 
     def _decidable(self, verb: str) -> list[Disclosure]:
-        """What was chosen, as far as this can be done with it now."""
+        """The chosen requests that this can be done with now."""
         now = self.now()
         return [item for item in self.chosen() if item.approval.at(now).state is TAKES[verb]]
 

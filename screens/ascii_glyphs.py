@@ -36,7 +36,7 @@ class AsciiGlyphs(LineFilter):
 
 
 def ascii_only() -> bool:
-    """Whether the locale's encoding has none of our glyphs."""
+    """True if the locale's encoding has none of our glyphs."""
     try:
         "╭▌●▁…".encode(locale.getencoding())
     except (UnicodeEncodeError, LookupError):

@@ -23,10 +23,10 @@ from sb.screens.tab_view import ListView
 from textual import on
 from textual.widget import Widget
 
+from sb.base.sources import MICROSECONDS
 from sb.entity import Checkpoint
 from sb.kernel.authority.signing import Decider
 from sb.log.event import Subject
-from sb.sources import MICROSECONDS
 
 if TYPE_CHECKING:
     from sb.screens.state.document import Document

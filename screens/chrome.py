@@ -10,7 +10,7 @@ from textual import events
 from textual.content import Content
 from textual.widgets import Static
 
-from sb.fitting import short_count
+from sb.base.fitting import short_count
 
 LETTERS_FROM = 72  # cells from which on tabs have names, or the first letters of them
 LETTERS, WHOLE = 4, 99
@@ -31,7 +31,7 @@ class TabLine(Static):
         self._write()
 
     def show(self, needs: Mapping[str, int], state: Content) -> None:
-        """What needs you, by screens, and what stands at the right end."""
+        """Show the counts of needs by screen, and the text at the right end."""
         if needs != self._needs or not state.is_same(self._state):
             self._needs, self._state = dict(needs), state
             self._write()

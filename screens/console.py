@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Console(Protocol):
-    """What a screen may ask of the app, which imports the screens."""
+    """Protocol of the app for screens, which it imports."""
 
     @property
     def records(self) -> Records: ...

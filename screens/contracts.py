@@ -21,7 +21,7 @@ from sb.screens.waiting import CountedList
 from textual import on
 from textual.widget import Widget
 
-from sb.fitting import count
+from sb.base.fitting import count
 from sb.kernel.authority.signing import Decider
 from sb.kernel.baselines.store import Baseline, ContractEntry
 from sb.kernel.contracts import KERNEL_SURFACE, REVERSAL_SURFACE

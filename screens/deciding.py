@@ -16,8 +16,8 @@ from sb.screens.state.document import Field
 from textual import events
 from textual.worker import Worker
 
+from sb.base.fitting import short_span
 from sb.errors import DeniedError, SBError
-from sb.fitting import short_span
 from sb.kernel.authority.signing import Decider
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Deciding(Section):
 
     @property
     def at_work(self) -> bool:
-        """Whether a decision, or a dry run of one, is under way here."""
+        """True if a decision, or a dry run of one, is under way here."""
         own = [worker for worker in self.workers if worker.node is self and not worker.is_finished]
         return any(worker.group in WORK for worker in own)
 
@@ -118,7 +118,7 @@ class Deciding(Section):
         return [name for name in app.operators.enrolled if name != app.signature[1]]
 
     def refuses_more(self) -> bool:
-        """Whether something is under way here, whose outcome would be lost with a newer one; says so."""
+        """True if something is under way here, whose outcome would be lost with a newer one; says so."""
         if self.at_work:
             self.console_app.say("wait: the previous decision is still running")
         return self.at_work
@@ -226,7 +226,7 @@ class Deciding(Section):
         self._outcome = frozenset(worker.group for worker in set(self._waiting) - before)
 
     def failed(self, error: BaseException) -> None:
-        """A decision that failed is no trouble with the database."""
+        """Report a failed decision; the database is not in trouble."""
         if isinstance(error, DeniedError):
             self.console_app.signer.forget()
             self.notify_failure(trouble_of(error), "Not signed" if isinstance(error, NotSigned) else "")

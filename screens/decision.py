@@ -20,7 +20,7 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from sb.text import plain
+from sb.base.text import plain
 
 if TYPE_CHECKING:
     from sb.screens.keys_in_order import KeysInOrder
@@ -107,11 +107,11 @@ class TwoSteps(Dialog[Answer]):
 
     @abstractmethod
     def about(self) -> Iterator[Widget]:
-        """What is decided, and the facts below it."""
+        """The subject of the decision, and the facts below it."""
 
     @abstractmethod
     def answer(self, reason: str) -> Answer:
-        """What the dialog gives once it is confirmed."""
+        """The dialog's answer once it is confirmed."""
 
     @property
     def title_text(self) -> str:
@@ -120,17 +120,17 @@ class TwoSteps(Dialog[Answer]):
 
     @property
     def word(self) -> str:
-        """What has to be typed to confirm; "" where a key is enough."""
+        """The word to type for confirmation; "" where a key is enough."""
         return ""
 
     @property
     def consequence(self) -> str:
-        """What follows."""
+        """The consequence, in words."""
         return ""
 
     @property
     def refused(self) -> str:
-        """Why there is nothing to confirm; "" where there is."""
+        """The reason why there is nothing to confirm; "" where there is."""
         return ""
 
     @property
@@ -210,7 +210,7 @@ class TwoSteps(Dialog[Answer]):
         self._say_keys()
 
     def _readable(self) -> list[Widget]:
-        """Everything of which each line has to be on the screen, as far as it belongs to this step."""
+        """The widgets of this step whose every line has to be on screen."""
         return [
             widget
             for widget in self.query(".read")
@@ -257,7 +257,7 @@ class TwoSteps(Dialog[Answer]):
             self.query_one("#word" if self.word else "#confirm").focus()
 
     def ready(self) -> bool:
-        """Whether there is something to confirm."""
+        """True if there is something to confirm."""
         return True
 
     @on(Input.Submitted, "#word")

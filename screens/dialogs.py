@@ -70,7 +70,7 @@ class Dialog(ModalScreen[Answer]):
             self._ahead += event.character
 
     def say_wrong(self, text: str) -> None:
-        """What keeps this dialog from going on; "" for nothing."""
+        """Show the fault that keeps this dialog from going on; "" for none."""
         shown = self.query_one(".wrong", Static)
         shown.display = bool(text)
         shown.update(safe(text))

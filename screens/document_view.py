@@ -16,7 +16,7 @@ from sb.screens.toned import Toned
 from textual.geometry import Size
 from textual.strip import Strip
 
-from sb.fitting import count
+from sb.base.fitting import count
 
 
 class DocumentView(Toned, Reading, can_focus=True):

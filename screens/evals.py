@@ -25,9 +25,9 @@ from sb.screens.state.evals import (
 from textual import on
 from textual.widget import Widget
 
+from sb.base.sources import MICROSECONDS
 from sb.evals.shelf import EvalShelf
 from sb.evals.summary import command_again
-from sb.sources import MICROSECONDS
 
 SUITES, RUNS = "suites", "runs"
 VIEWS = {SUITES: "Suites", RUNS: "Runs"}
@@ -82,7 +82,7 @@ class EvalsScreen(Filtering):
 
     @property
     def node(self) -> Node | None:
-        """What the cursor is on."""
+        """The item under the cursor."""
         key = self.rows.listing.current
         return None if key is None else self._node_by_key.get(key)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 
-from sb.sources import Clock
+from sb.base.sources import Clock
 
 ENOUGH = 2  # smaller collections since the last one, as the interpreter counts by itself: some 14 000 objects
 AWAY_S = 5.0  # without a key, after which hardly anybody notices a collection of everything

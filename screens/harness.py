@@ -19,8 +19,8 @@ from textual.widget import Widget
 from textual.widgets import Static
 from textual.worker import get_current_worker
 
+from sb.base.values.frozen import mutable
 from sb.errors import SBError, StoreError
-from sb.frozen import mutable
 
 AUDITING = "auditing…"
 NO_HIT = "No controls match.\n\nesc clears the filter."
@@ -73,14 +73,14 @@ class HarnessScreen(Filtering, TabView):
 
     @property
     def auditing(self) -> bool:
-        """Whether the audit is under way."""
+        """True if the audit is under way."""
         return any(
             worker.group == "audit" and worker.node is self and not worker.is_finished
             for worker in self.workers
         )
 
     def refresh_records(self) -> None:
-        """What agents write changes no grade: the audit is run once, and when it is asked for."""
+        """Run the audit on demand alone: agents' writes change no grade."""
         if self.card is None and not self.trouble:
             self.action_refresh()
         else:
@@ -119,7 +119,7 @@ class HarnessScreen(Filtering, TabView):
         self.show_status()
 
     def failed(self, error: BaseException) -> None:
-        """An audit without grades is no trouble with the database."""
+        """Report an audit without grades; the database is not in trouble."""
         if isinstance(error, SBError) and not isinstance(error, StoreError):
             self.trouble = trouble_of(error)
             if self.card is None:

@@ -34,11 +34,11 @@ from textual.events import Resize
 from textual.widget import Widget
 from textual.widgets import Static
 
-from sb.kernel.incidents.kill import Kill
+from sb.base.sources import MICROSECONDS
+from sb.base.text import plain
+from sb.kernel.incident_response.kill import Kill
 from sb.present.needs import NEED
 from sb.present.overview import AtWork
-from sb.sources import MICROSECONDS
-from sb.text import plain
 
 if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed
@@ -214,7 +214,7 @@ class HomeScreen(Deciding):
 
     @property
     def current(self) -> Target | None:
-        """What the cursor is on."""
+        """The item under the cursor."""
         return self._line.target if self._line else None
 
     def possible(self, action: Action) -> bool:

@@ -12,7 +12,7 @@ from textual.app import App
 from textual.message_pump import MessagePump
 from textual.screen import Screen
 
-from sb.sources import Clock
+from sb.base.sources import Clock
 
 STUCK_S = 1.0  # after which the next key no longer waits for one that is lost with its widget
 LOOK_AGAIN_S, MOST_LOOKS = 0.02, 50  # while a decision is made: a key waits a second for it at most
@@ -50,7 +50,7 @@ class KeysInOrder(App[None]):
         self._typed.clear()
 
     def decides(self) -> bool:
-        """Whether a decision is being made, after which the next key finds another record under the cursor."""
+        """True if a decision is being made, after which the next key finds another record under the cursor."""
         return False
 
     async def _hand_on(self) -> None:
@@ -83,7 +83,7 @@ class KeysInOrder(App[None]):
         self.call_later(then)
 
     def _settle(self) -> None:
-        """What the action asked of the app, such as to move the focus, comes before the next key.
+        """Let the action's requests to the app, such as moving the focus, come before the next key.
 
         So does what a dialog that was closed gave to the screen that had opened it.
         """

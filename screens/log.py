@@ -19,8 +19,10 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.worker import get_current_worker
 
-from sb.fitting import count
-from sb.frozen import mutable
+from sb.base.fitting import count
+from sb.base.sources import MICROSECONDS
+from sb.base.text import counted
+from sb.base.values.frozen import mutable
 from sb.kernel.review.calls import RefusedFilter, next_refused
 from sb.kernel.review.log_verification import Verification, verify
 from sb.kernel.review.verification_record import (
@@ -29,8 +31,6 @@ from sb.kernel.review.verification_record import (
     verification_state,
 )
 from sb.present.home import verified_words
-from sb.sources import MICROSECONDS
-from sb.text import counted
 
 if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed

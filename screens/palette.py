@@ -19,8 +19,8 @@ from textual.timer import Timer
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
-from sb.frozen import frozen
-from sb.text import plain
+from sb.base.text import plain
+from sb.base.values.frozen import frozen
 
 if TYPE_CHECKING:
     from sb.screens.console import Console
@@ -48,7 +48,7 @@ class Entry:
     words: str = ""
 
     def fits(self, words: Sequence[str]) -> bool:
-        """Whether every word is there."""
+        """True if every word is there."""
         return all(word in f"{self.text} {self.words} {self.group}".lower() for word in words)
 
 
@@ -194,7 +194,7 @@ def _line(entry: Entry, width: int) -> Content:
 
 
 def terminal_entries(copy: Callable[[str], object], here: str = "") -> list[Entry]:
-    """What is copied for a terminal: the command for the record under the cursor, then the groups of commands.
+    """Entries to copy for a terminal: the command for the record under the cursor, then the groups of commands.
 
     Args:
         here: that command, or "".

@@ -12,8 +12,8 @@ from textual.events import Resize
 from textual.message import Message
 from textual.widget import Widget
 
-from sb.fitting import count
-from sb.frozen import mutable
+from sb.base.fitting import count
+from sb.base.values.frozen import mutable
 
 WIDE, HIGH = 100, 30  # cells and lines of a terminal from which on panels have borders
 SHARES = 20  # the cells of a screen are divided by so many parts
@@ -75,7 +75,7 @@ class Panel(Container):
         self._write()
 
     def count(self, counts: Mapping[str, int]) -> None:
-        """How many each view has, by the views' ids."""
+        """Show the count of each view, by its id."""
         self._counts |= counts
         self._write()
 
@@ -119,7 +119,7 @@ class Panel(Container):
 
 
 def has_borders(app: App[object]) -> bool:
-    """Whether there is room for borders on all sides."""
+    """True if there is room for borders on all sides."""
     return app.size.width >= WIDE and app.size.height >= HIGH
 
 
@@ -180,7 +180,7 @@ class Split(Container):
 
     @property
     def full(self) -> bool:
-        """Whether one panel has all the room."""
+        """True if one panel has all the room."""
         return self._full is not None
 
     def leave_full(self) -> bool:

@@ -9,8 +9,8 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.worker import Worker, WorkerState
 
+from sb.base.text import plain
 from sb.errors import SBError
-from sb.text import plain
 
 Result = TypeVar("Result")
 
@@ -38,7 +38,7 @@ class Reading(Widget):
         self._waiting[worker] = done
 
     def is_reading(self, group: str) -> bool:
-        """Whether a read with this name is under way."""
+        """True if a read with this name is under way."""
         return any(worker.group == group for worker in getattr(self, "_waiting", ()))
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
@@ -57,7 +57,7 @@ class Reading(Widget):
         """Something was read."""
 
     def after_read(self) -> None:
-        """What was read is on screen."""
+        """Act once the read rows are on screen."""
 
     def failed(self, error: BaseException) -> None:
         """Say that it could not be read."""

@@ -48,15 +48,15 @@ from sb.errors import CheckFailed, DeniedError, SBError, StoreError
 from sb.kernel.approvals.disclosure import Disclosure
 from sb.kernel.authority.signing import Decider
 from sb.kernel.calls.intents import Intent
-from sb.kernel.recovery.escalations import Escalation
+from sb.kernel.recovery_loop.escalations import Escalation
 from sb.log.event import Subject
 from sb.present.recovery import dismissed_sentence, settled_sentence, undone_sentence
 
 if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed
 
-from sb.kernel.recovery.answers import Undone
-from sb.text import counted
+from sb.base.text import counted
+from sb.kernel.recovery_loop.answers import Undone
 
 EMPTY = {
     OPEN_VIEW: "Nothing to recover.\n\nReversals to decide and calls with unknown outcomes appear here.",
@@ -68,7 +68,7 @@ OUTCOMES = ("It happened", "It did not happen", "It happened, undo it", "Not kno
 
 
 class RecoveryScreen(CountedList):
-    """What a person has to look at, the soonest to run out first, and the one under the cursor in full."""
+    """Recovery: escalations and undo, the soonest to expire first, the one under the cursor in full."""
 
     name_ = "recovery"
     parts = ("recovery", LISTS, RECORDS, PANELS)
@@ -102,7 +102,7 @@ class RecoveryScreen(CountedList):
 
     @property
     def current(self) -> Item | None:
-        """What the cursor is on."""
+        """The item under the cursor."""
         return self.known.get(self.rows.listing.current or 0)
 
     def pointed_at(self) -> Pointed:
@@ -244,7 +244,7 @@ class RecoveryScreen(CountedList):
         self._show(found)
 
     def action_view(self, by: int) -> None:
-        """What is open, what was settled, or all that can be undone."""
+        """Switch the view: open, settled, or all that can be undone."""
         self.step_view(by)
 
     @on(Panel.Viewed)
@@ -451,7 +451,7 @@ class RecoveryScreen(CountedList):
             self.app.push_screen(ResultScreen(item.call.object), given)
 
     def _record(self, verb: str, item: Item, by: Decider, reason: str, result: str) -> str:
-        from sb.kernel.recovery.settling import Settlement, Settling
+        from sb.kernel.recovery_loop.settling import Settlement, Settling
 
         value = json.loads(result) if result else None
         settling, verdict = Settling(self.records.runtime().recovery), Settlement(VERDICTS[verb])
@@ -463,13 +463,13 @@ class RecoveryScreen(CountedList):
             self.read("decide", lambda: self._probe(item), self._decided)
 
     def _probe(self, item: Item) -> tuple[list[str], list[str]]:
-        from sb.kernel.recovery.settling import Settling
+        from sb.kernel.recovery_loop.settling import Settling
 
         verdict = Settling(self.records.runtime().recovery).probe(item.name)
         return [settled_sentence(item.call.object, verdict, "its probe", item.name)], []
 
     def failed(self, error: BaseException) -> None:
-        """What recovery refuses is no trouble with the database."""
+        """Report a refusal of recovery; the database is not in trouble."""
         if isinstance(error, SBError) and not isinstance(error, StoreError | DeniedError):
             self.notify_failure(trouble_of(error))
         else:
@@ -477,7 +477,7 @@ class RecoveryScreen(CountedList):
 
 
 def _outcome(undone: Undone) -> str:
-    """What came of a reversal; raises CheckFailed unless it was performed, or waits for a second person."""
+    """The outcome of a reversal; raises CheckFailed unless it was performed, or waits for a second person."""
     text = undone_sentence(undone)
     if undone.state in ("reversed", "waiting"):
         return text

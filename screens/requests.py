@@ -1,10 +1,11 @@
-"""What the dialog of a request shows, and its decision, for every screen that lists requests."""
+"""Dialogs of requests and their decisions, for every screen that lists requests."""
 
 from __future__ import annotations
 
 from sb.screens.state.approvals import REVOKES
 from sb.screens.state.records import Records
 
+from sb.base.sources import MICROSECONDS
 from sb.errors import CheckFailed
 from sb.kernel.approvals.disclosure import Disclosure
 from sb.kernel.approvals.queue import ApprovalQueue
@@ -16,13 +17,12 @@ from sb.present.agents import trust_in
 from sb.present.approvals import RequestDetail, decided_text
 from sb.present.decisions import meanwhile
 from sb.present.undo import undo_ahead
-from sb.sources import MICROSECONDS
 
 LONGEST_TOLD = 100  # characters of a call in a short message: two lines of it
 
 
 def request_detail(records: Records, approval: Approval) -> RequestDetail:
-    """What stands around a request; called in a worker."""
+    """The context of a request; called in a worker."""
     contracts = records.baselines("rows", REVERSAL_SURFACE).entries()
     reversal = next((one.live_document for one in contracts if one.tool_id == approval.tool_id), {})
     args = approval.request.get("args")

@@ -30,10 +30,10 @@ from sb.screens.waiting import Waiting
 from textual import on
 from textual.widget import Widget
 
+from sb.base.sources import MICROSECONDS
 from sb.kernel.authority.signing import Decider
 from sb.log.event import Subject
 from sb.present.memories import Record
-from sb.sources import MICROSECONDS
 from sb.stack.review_queue import ReviewItem, ReviewKind
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ _DECIDED = (ReviewKind.CONFLICT, ReviewKind.QUARANTINE, ReviewKind.SUGGESTED)
 
 
 class ReviewScreen(ListView[ReviewItem], Waiting):
-    """What waits in memory, kind by kind, and the item under the cursor in full."""
+    """Review: memory items that wait, kind by kind, the one under the cursor in full."""
 
     name_ = "review"
     parts = ("review", LISTS, RECORDS, PANELS)

@@ -17,10 +17,10 @@ from textual.geometry import Region, Size
 from textual.message import Message
 from textual.strip import Strip
 
-from sb.fitting import fit
-from sb.frozen import mutable
+from sb.base.fitting import fit
+from sb.base.text import plain
+from sb.base.values.frozen import mutable
 from sb.present.kind import Cell, Column
-from sb.text import plain
 
 GAP = "  "  # between two columns
 SIGNS = 2  # cells before the first: the cursor and the mark
@@ -171,7 +171,7 @@ class RowList(Toned, can_focus=True):
         )
 
     def _notice_line(self, number: int, base: Style) -> Strip:
-        """What there is to say without any row: a fact, and what helps."""
+        """The notice of an empty list: a fact, and what helps."""
         room = max(self.size.width - 4, 1)
         lines = [part for line in self._notice.split("\n") for part in textwrap.wrap(line, room) or [""]]
         if not 1 <= number <= len(lines):
@@ -198,7 +198,7 @@ class RowList(Toned, can_focus=True):
         return Strip(segments).adjust_cell_length(self.size.width, base)
 
     def _indent(self, row: Row, base: Style) -> list[Segment]:
-        """How far a line of a tree stands in, and whether it is open."""
+        """The indent of a tree's line, with its fold mark."""
         glyph = "" if row.fold is None else "▾ " if row.fold else "▸ "
         text = INDENT * row.depth + glyph
         return [Segment(text, base + self.look("soft"))] if text else []

@@ -87,7 +87,7 @@ class RunsScreen(Filtering):
 
     @property
     def node(self) -> Node | None:
-        """What the cursor is on."""
+        """The item under the cursor."""
         key = self.rows.listing.current
         return None if key is None else node_of(key)
 

@@ -11,7 +11,7 @@ from textual import on
 from textual.message import Message
 from textual.worker import get_current_worker
 
-from sb.frozen import mutable
+from sb.base.values.frozen import mutable
 
 SEARCHING = "Searching…"
 

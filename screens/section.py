@@ -63,25 +63,25 @@ class Section(Reading, Screen[None]):
 
     @abstractmethod
     def body(self) -> Iterable[Widget]:
-        """What is between the lines."""
+        """The widgets between title and footer."""
 
     @abstractmethod
     def refresh_records(self) -> None:
         """Read what is on screen again."""
 
     def is_deciding(self) -> bool:
-        """Whether a decision is being made here, or its outcome is still being read."""
+        """True if a decision is being made here, or its outcome is still being read."""
         return False
 
     def summary(self) -> str:
-        """What is on screen, for the title of the first panel; "" where that names its views."""
+        """The title of the first panel; "" where it names its views."""
         return ""
 
     def find(self, reference: str) -> None:
         """Put the cursor on a record, or show only what mentions this; a screen of one record has nothing to find."""
 
     def possible(self, action: Action) -> bool:
-        """Whether this does something now, with what the cursor is on; the line of keys names no other."""
+        """True if this does something now, with what the cursor is on; the line of keys names no other."""
         if action.group != DECIDE and action.id != "open":  # needs no row
             return True
         rows = self.list_in_use
@@ -115,7 +115,7 @@ class Section(Reading, Screen[None]):
         self.show_keys()
 
     def pointed_at(self) -> Pointed:
-        """What the cursor is on."""
+        """The item under the cursor."""
         return None
 
     def command(self) -> str:
@@ -135,7 +135,7 @@ class Section(Reading, Screen[None]):
 
     @property
     def composed(self) -> bool:
-        """Whether its lists and records are there, and the console is not about to end."""
+        """True if its lists and records are there, and the console is not about to end."""
         return (
             not self.console_app.leaving.is_set()
             and self.is_mounted
@@ -166,7 +166,7 @@ class Section(Reading, Screen[None]):
                 trouble.say(app.trouble or self.waiting_text())
 
     def waiting_text(self) -> str:
-        """What this screen has been waiting for, once that takes long; "" for nothing."""
+        """The read that this screen waits for, once it takes long; "" for none."""
         return ""
 
     def show_title(self) -> None:
@@ -193,7 +193,7 @@ class Section(Reading, Screen[None]):
         return known is None or self.console_app.allows(known)
 
     def show_needs(self, needs_you: NeedsNow) -> None:
-        """What needs you was counted anew; tabs show how much."""
+        """Show new counts of needs in the tabs."""
 
     def tick(self) -> None:
         """Another second is over."""

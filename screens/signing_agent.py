@@ -1,4 +1,4 @@
-"""How a console in a browser's tab decides with a key that only its parent process holds.
+"""Decisions of a console in a browser tab, by a key that only its parent process holds.
 
 The process that serves the tabs holds the unlocked key and listens on a socket in a folder of its own. It decides for
 the processes that it started itself and for nobody else, and the key never leaves it. A request is one line of JSON: a
@@ -23,8 +23,8 @@ from threading import Thread
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+from sb.base.values.frozen import frozen
 from sb.errors import DeniedError, SBError, UsageError
-from sb.frozen import frozen
 
 SOCKET_VARIABLE = "SB_SIGNING_SOCKET"
 _MAX_LINE = 4 << 20
@@ -100,7 +100,7 @@ class Started:
         self._since.pop(pid, None)
 
     def has(self, connection: socket.socket) -> bool:
-        """Whether the process that connected is one of them; what cannot be checked is not."""
+        """True if the process that connected is one of them; what cannot be checked is not."""
         try:
             uid, pid = _peer(connection)
             known = self._since.get(pid)

@@ -67,7 +67,7 @@ class ListView(TabView, Generic[Item]):
 
     @property
     def current(self) -> Item | None:
-        """What the cursor is on."""
+        """The item under the cursor."""
         return self.known.get(self.rows.listing.current or 0)
 
     def keep(self, items: Sequence[Item], references: Sequence[Hashable]) -> None:

@@ -13,7 +13,7 @@ from textual.geometry import Region
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from sb.fitting import Cut, Fitted, cell_width, fit_hits, fit_keeping
+from sb.base.fitting import Cut, Fitted, cell_width, fit_hits, fit_keeping
 from sb.present.kind import Cell, Column
 
 BADGES = ("ok", "warn", "danger", "info")

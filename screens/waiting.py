@@ -1,4 +1,4 @@
-"""Sections with a list of which some lines wait for a person."""
+"""Sections with a list, some of whose lines wait for a person."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sb.screens.panel import Panel
 from sb.screens.row_list import RowList
 from textual import on
 
-from sb.fitting import count
+from sb.base.fitting import count
 
 MOST_MARKED = 500
 
@@ -76,14 +76,14 @@ class CountedList(Waiting):
 
     @abstractmethod
     def view_counts(self) -> Mapping[str, int]:
-        """How many lines each view has."""
+        """Counts of lines, by view."""
 
     @abstractmethod
     def foot(self) -> Sequence[str]:
-        """What stands on the foot after the place of the cursor; blank texts are left out."""
+        """The footer's texts after the place of the cursor; blank ones are left out."""
 
     def total(self) -> int:
-        """How many lines there are, where not all are listed."""
+        """The number of lines, where not all are listed."""
         return 0
 
     def show_status(self) -> None:

@@ -70,7 +70,7 @@ class Guard:
         response.headers.update(_HEADERS)
 
     def _foreign(self, request: web.Request) -> str:
-        """What shows that a request comes from another site, or ""."""
+        """The sign that a request comes from another site, or ""."""
         hosts = request.headers.getall("Host", [])
         origins = request.headers.getall("Origin", [])
         if len(hosts) != 1 or hosts[0].lower() not in self._hosts:

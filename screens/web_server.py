@@ -23,8 +23,8 @@ from sb.screens.web_guard import Guard, page
 from textual_serve.app_service import AppService
 from textual_serve.server import Server, to_int
 
+from sb.base.text import plain
 from sb.errors import UsageError
-from sb.text import plain
 
 MAX_TABS = 8
 _GRACE_S = 3.0
@@ -118,7 +118,7 @@ class ConsoleServer(Server):
         return app
 
     def _files(self) -> dict[str, tuple[str, str]]:
-        """What the page loads besides textual-serve's own files: type and text, by name."""
+        """Files that the page loads besides textual-serve's own: type and text, by name."""
         script = (Path(self.statics_path) / "js/textual.js").read_text(encoding="utf-8")
         if script.count(_TERMINAL) != 1:
             raise UsageError(

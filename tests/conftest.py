@@ -22,13 +22,13 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal import charmap
 from hypothesis.internal.conjecture import providers
 
+from sb.base.sources import CountingIds, SteeredClock, iso
 from sb.cli import run
 from sb.config import database_key
 from sb.confinement import processes
 from sb.kernel.authority import keys
 from sb.kernel.authority.signing import Label
 from sb.runtime import Runtime
-from sb.sources import CountingIds, SteeredClock, iso
 from sb.store import database, migrate
 from sb.store.database import MEMORY, Database
 from tests import rings

@@ -20,28 +20,13 @@ from tests.rows import rows
 ROOT = Path(__file__).parents[1]
 SETUPTOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
 
-GROUND = ("contracts", "results", "reversal_contracts", "run_context", "error_kinds", "events", "memory")
+GROUND = ("contracts", "results", "reversibility.contracts", "run_context", "error_kinds", "events", "memory")
 # docs/concepts/architecture.md, "Layers": a module may import from its own layer and those below it, the ground first.
 LAYERS = (
     (
         *(
             "sb.errors",
-            "sb.text",
-            "sb.sources",
-            "sb.canonical",
-            "sb.duration",
-            "sb.lazy",
-            "sb.frozen",
-            "sb.discovery",
-        ),
-        "sb.fitting",
-        "sb.base",
-        *(
-            "sb.files",
-            "sb.numeric",
-            "sb.repository",
-            "sb.references",
-            "sb.signatures",
+            "sb.base",
             "sb.config",
             "sb.types",
             "sb.protocols",
@@ -69,12 +54,29 @@ LAYERS = (
 FLOORS = (
     GROUND,
     *(
-        [name]
-        for name in "attacks memory_read_policy trajectories authority registry failures policy calls approvals baselines incidents boundaries".split()
-    ),
-    *(
-        [name]
-        for name in "execution replay workflows recovery functions harness_audit review decision_desk".split()
+        names.split()
+        for names in (
+            "red_team",
+            "memory_read_policy",
+            "trajectory_eval",
+            "authority",
+            "registry",
+            "error_classifier",
+            "policy",
+            "calls reversibility",
+            "approvals",
+            "baselines",
+            "incident_response",
+            "agent_charter release_tuple context_sources boundaries",
+            "execution",
+            "replay",
+            "durable_execution",
+            "compensation recovery_loop",
+            "functions",
+            "harness_audit",
+            "review",
+            "decision_desk",
+        )
     ),
 )
 # Modules that only re-export rooms, under names that the specification gives; no code of ours imports them.

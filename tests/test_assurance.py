@@ -16,6 +16,7 @@ from tempfile import mkdtemp
 
 import pytest
 
+from sb.base.sources import SteeredClock
 from sb.errors import DeniedError, SBError
 from sb.kernel import RunContext, SafetyClass, ToolExecutor, ToolRegistry, ToolResult
 from sb.kernel.authority.authority import Assurance, Authority
@@ -24,7 +25,6 @@ from sb.kernel.authority.keys import KeyFolder, make_key
 from sb.kernel.authority.root_file import RootFile, Roster, new_entry
 from sb.kernel.authority.signing import Decider, Label, Operator
 from sb.log.event_log import EventLog
-from sb.sources import SteeredClock
 from sb.store import driver
 from sb.store.database import open_database
 from tests.conftest import CommandLine
@@ -67,7 +67,7 @@ class House:
         return self.authority.assurance(self.keys)
 
     def counts(self, decide: Callable[[str], object]) -> bool:
-        """Whether a call runs once this was done about its request."""
+        """True if a call runs once this was done about its request."""
         to = f"mallory {next(self.numbers)}"
         decide(self.ask(to))
         return self.call(to).success

@@ -22,11 +22,11 @@ from sb.kernel import (
     ToolRegistry,
 )
 from sb.kernel.approvals.queue import shown_id
-from sb.kernel.calls.mutations import assumption_name
+from sb.kernel.durable_execution.values import require_name
 from sb.kernel.execution.executor import ToolExecutor
-from sb.kernel.incidents.kill import parse_scope
+from sb.kernel.incident_response.kill import parse_scope
 from sb.kernel.registry.arguments import presentable
-from sb.kernel.workflows.values import require_name
+from sb.kernel.reversibility.mutations import assumption_name
 from sb.log.event_log import EventLog
 from sb.redaction import one_line
 from sb.runtime import open_runtime

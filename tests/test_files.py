@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from sb.files import atomic_file, write_atomic
+from sb.base.files import atomic_file, write_atomic
 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from sb.files import atomic_file
+from sb.base.files import atomic_file
 with atomic_file(Path(sys.argv[1])) as file:
     file.write(b"new")
     file.flush()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from sb.fitting import (
+from sb.base.fitting import (
     ELLIPSIS,
     Cut,
     cell_width,

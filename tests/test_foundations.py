@@ -14,12 +14,12 @@ import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sb.canonical import MAX_DEPTH, NotCanonical, canonical_bytes, freeze
-from sb.duration import parse_duration
+from sb.base.duration import parse_duration
+from sb.base.text import human_bytes, json_text, nearest, plain, revealed, shorten
+from sb.base.values.canonical import MAX_DEPTH, NotCanonical, canonical_bytes, freeze
 from sb.errors import ExitCode, SBError, UsageError
 from sb.kernel.registry.arguments import clipped
 from sb.kernel.registry.workers import DeadlineExceeded, Workers
-from sb.text import human_bytes, json_text, nearest, plain, revealed, shorten
 from tests.rows import rows
 
 LIMIT = 2**53 - 1

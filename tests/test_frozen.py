@@ -1,4 +1,4 @@
-"""Classes of `sb.frozen` behave as dataclasses do."""
+"""Classes of `sb.base.values.frozen` behave as dataclasses do."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sb.frozen import MANY, frozen, mutable
+from sb.base.values.frozen import MANY, frozen, mutable
 
 
 class _Limit:

@@ -155,7 +155,7 @@ def test_whoever_looks_for_the_policy_finds_the_page_and_the_other_way_round() -
         ("tests/test_secrets.py::test_nothing", "tests/test_secrets.py has no test_nothing"),
         ("tests/test_security_docs.py::missing", "tests/test_security_docs.py has no missing"),
         ("tests/test_secrets.py", ""),
-        ("tests/kernel/recovery", ""),
+        ("tests/kernel/recovery_loop", ""),
     ],
 )
 def test_a_proof_that_is_not_there_is_named(test: str, problem: str) -> None:

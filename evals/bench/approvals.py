@@ -11,13 +11,13 @@ from typing import Any
 
 from evals.bench.kernel import InlineWorkers, context
 from evals.bench.timing import block
+from sb.base.values.signatures import signature_fits
 from sb.config.rules import PolicyRule
 from sb.kernel import SafetyClass, ToolExecutor, ToolPolicy, ToolRegistry, ToolSpec
 from sb.kernel.authority.keys import make_key
 from sb.kernel.authority.signing import Label
 from sb.kernel.policy.rules import WrittenPolicy
 from sb.log.event_log import EventLog
-from sb.signatures import signature_fits
 from sb.store import driver
 from sb.store.anchor import Anchor
 from sb.store.database import open_database

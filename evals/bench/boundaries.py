@@ -13,15 +13,15 @@ from sb.config.access import ReadRule
 from sb.config.credentials import CredentialSource
 from sb.config.home import Home
 from sb.config.model import assemble
+from sb.kernel.agent_charter.charters import Charters
 from sb.kernel.authority.signing import Label
 from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.boundaries.boundaries import Boundaries
-from sb.kernel.boundaries.charters import Charters
-from sb.kernel.boundaries.reading import SourceGuard
-from sb.kernel.boundaries.releases import Releases
-from sb.kernel.boundaries.source_files import SourceFile
+from sb.kernel.context_sources.reading import SourceGuard
+from sb.kernel.context_sources.source_files import SourceFile
 from sb.kernel.contracts import CHARTER_SURFACE, RELEASE_SURFACE, ToolProvenance, ToolResult
 from sb.kernel.execution.executor import ToolExecutor
+from sb.kernel.release_tuple.releases import Releases
 from sb.log.event_log import EventLog
 from sb.parts import shipped_registry
 from sb.runtime import Runtime, open_runtime
@@ -168,7 +168,7 @@ def _runtime(folder: Path, settings: dict[str, object]) -> Runtime:
 
 
 def _executed(runtime: Runtime, tool_id: str) -> Callable[[], ToolResult]:
-    """What calls a tool; it has succeeded once."""
+    """A function that calls a tool; it has succeeded once."""
     ctx = context()
     result = runtime.executor.execute(ctx, tool_id)
     if not result.success:

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
 
+from sb.base.sources import SYSTEM_CLOCK
 from sb.config.home import Home
 from sb.confinement import processes
 from sb.confinement.credentials import credentials_of
@@ -24,7 +25,6 @@ from sb.confinement.profile import Grounds, make_profile, own_and_private
 from sb.confinement.store import ConfineStore
 from sb.hosts.install.confine_script import script
 from sb.shell.places.guarded import Guarded
-from sb.sources import SYSTEM_CLOCK
 
 RUNS = 60
 BAR = 0.9  # bare interpreters

@@ -1,4 +1,4 @@
-"""What the MCP server adds: a search over stdio beside the same search in Python, and the server's start.
+"""Cost of the MCP server: a search over stdio beside the same search in Python, and its start.
 
 `python -m evals.bench.mcp` runs both in turn over 1 000 records, in the same seconds, and beside them a server of the SDK
 whose tool only answers: what a call costs that does nothing.

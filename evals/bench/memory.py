@@ -196,7 +196,7 @@ def _comparisons(brain: Brain, floor: Floor, text: Texts, of: str) -> Iterator[s
 
 
 def _ends(brain: Brain, floor: Floor, text: Texts, bits: bytes, place: int) -> Iterator[str]:
-    """What the end of a session takes: of sessions that wrote something before."""
+    """The time of a session's end, for sessions that wrote something before."""
     calls, rounds = 10, 15
     for floor_name, bare, bar in (
         ("one bare commit of such a text", lambda: floor.commit(text()), 10.0),

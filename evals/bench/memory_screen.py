@@ -63,7 +63,7 @@ def typed_ms(terminal: Terminal, before: str, last: str, shown: str) -> float:
 
 
 def figures(home: Path, size: int) -> Iterator[Figure]:
-    """What is measured with so many memories in a home."""
+    """The figures for this many memories in a home."""
     os.environ["SB_HOME"] = str(home)
     of = f", {size:,} memories"
     terminal = Terminal(home)

@@ -1,4 +1,4 @@
-"""What each part of a read-only call in memory costs: the call is measured again without that part.
+"""Cost of each part of a read-only call in memory: the call is measured again without that part.
 
 Nothing here is a setting: a call without one of these parts would not be governed.
 """

@@ -117,7 +117,7 @@ def _prepared(folder: Path, size: int, text: Callable[[], str]) -> tuple[Path, P
 
 
 def _first(folder: Path, full: Path, blank: Path) -> tuple[list[tuple[float, float]], Pair]:
-    """What the first synchronisation takes, and a pair that has had it."""
+    """The times of the first synchronisation, and a pair that has had it."""
     times = []
     for number in range(4):
         pair = Pair(folder / "pair", full, blank)

@@ -30,7 +30,7 @@ def staircase() -> Case:
 
 
 def halves() -> Case:
-    """Two optional steps for each call, and calls of which each other one fits nothing."""
+    """Two optional steps for each call, and calls every other one of which fits nothing."""
     steps = tuple(TrajectoryStep(f"t{n // 2}", args={"n": n // 2}, optional=n % 3 == 0) for n in range(SIZE))
     return steps, [RecordedCall(f"t{n // 2}", {"n": n // 2 + n % 2}, True) for n in range(SIZE)]
 
@@ -45,7 +45,7 @@ CASES = (one_tool, staircase, halves, all_optional)
 
 
 def floor(steps: Sequence[TrajectoryStep], calls: Sequence[RecordedCall]) -> int:
-    """What no alignment does without: each call is compared with each step."""
+    """The floor of an alignment: each call is compared with each step."""
     fitting = 0
     for step in steps:
         wanted = step.args or {}

@@ -50,7 +50,7 @@ def _found(text: str) -> list[tuple[str, int, int]]:
 
 
 def _same(want: tuple[str, int, int], item: tuple[str, int, int]) -> bool:
-    """Whether a finding is a value: of its label, and at most a character off at either end."""
+    """True if a finding is a value: of its label, and at most a character off at either end."""
     return want[0] == item[0] and abs(want[1] - item[1]) < 2 and abs(want[2] - item[2]) < 2
 
 

@@ -19,14 +19,14 @@ import numpy as np
 import yaml
 
 from evals.redteam.corpus import BENIGN, Text, digest_of_texts, gathered, part_of
-from sb.kernel.attacks.detector import Model, check_with, read_windows, share_of_words
-from sb.kernel.attacks.hidden_texts import hidden_texts
-from sb.kernel.attacks.normalise import plain_text
-from sb.kernel.attacks.signs import Lexicon
-from sb.kernel.attacks.verdict import MAY_INSTRUCT, Category
-from sb.kernel.attacks.word_weights import WordWeights, features_of
+from sb.kernel.red_team.detector import Model, check_with, read_windows, share_of_words
+from sb.kernel.red_team.hidden_texts import hidden_texts
+from sb.kernel.red_team.normalise import plain_text
+from sb.kernel.red_team.signs import Lexicon
+from sb.kernel.red_team.verdict import MAY_INSTRUCT, Category
+from sb.kernel.red_team.word_weights import WordWeights, features_of
 
-MODEL = Path(__file__).parents[2] / "sb" / "kernel" / "attacks" / "model.json"
+MODEL = Path(__file__).parents[2] / "sb" / "kernel" / "red_team" / "model.json"
 FALSE_ALARMS = 0.01  # of each kind of benign texts to choose the threshold with, at most
 _LEAST_OF_KIND = 100  # texts that say anything of a kind
 _LOOK_ALIKES = ("own", "bastioncorpus")  # sources of benign texts that were written to look like attacks
@@ -224,7 +224,7 @@ def fit(texts: Sequence[Text]) -> dict[str, Any]:
 
 
 def _counts(texts: Sequence[Text]) -> Any:
-    """What each text counts: less where its source has many, more where it is a look-alike of the nearest kind."""
+    """The weight of each text: less where its source has many, more for a look-alike of the nearest kind."""
     sizes = Counter((one.source, one.attacks) for one in texts)
     return np.array([sizes[one.source, one.attacks] ** -_SOURCE_POWER * _importance(one) for one in texts])
 

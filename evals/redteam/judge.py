@@ -14,8 +14,8 @@ from math import sqrt
 from statistics import median
 
 from evals.redteam.corpus import PARTS, Text, documentation, part_of
-from sb.kernel.attacks.detector import check
-from sb.kernel.attacks.verdict import AttackVerdict
+from sb.kernel.red_team.detector import check
+from sb.kernel.red_team.verdict import AttackVerdict
 
 _LENGTH = 1_000  # characters of the texts that are timed
 _Z = 1.96  # of a two-sided interval of 95 %
@@ -44,7 +44,7 @@ def script(one: Text) -> str:
 
 
 def line(name: str, judged: Judged) -> str:
-    """How many of these are flagged, with the interval."""
+    """One line: the share of these that is flagged, with its interval."""
     hits, total = sum(verdict.flagged for _, verdict in judged), len(judged)
     low, high = wilson(hits, total)
     return f"{name}: {hits} of {total}, {hits / max(total, 1):.3f} ({low:.3f} to {high:.3f})"

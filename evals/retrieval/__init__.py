@@ -1,1 +1,1 @@
-"""How often search finds the answer to a question, and what each feature gives."""
+"""Recall of search, and the gain of each feature."""

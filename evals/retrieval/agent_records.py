@@ -1,4 +1,4 @@
-"""How well a search finds what agents remembered, weeks later and in other words.
+"""Recall of agents' records, weeks later and in other words.
 
 `python -m evals.retrieval.agent_records` prints the baseline: words alone. Any other search is scored by
 `score(search, questions)`, where `search(question, k)` gives the ids of the k best records, best first.

@@ -65,7 +65,7 @@ _POLITE = ("Can you tell me: {question}", "Do you remember {question}", "Please 
 
 @dataclass(frozen=True)
 class Style:
-    """How two speak with each other.
+    """Style of two speakers.
 
     Args:
         user, assistant: their names, "" where nobody's is known.
@@ -119,7 +119,7 @@ def chats_of_records() -> list[Corpus]:
 
 
 def chats_of_people(conversations: Sequence[Corpus]) -> list[Corpus]:
-    """What each person of a conversation said, said to an assistant, asked as that person would ask."""
+    """Corpora of each person's turns, said to an assistant, asked as that person would ask."""
     chats: list[Corpus] = []
     for conversation in conversations:
         others = [

@@ -43,7 +43,7 @@ class Compared:
 
     @property
     def finds_less(self) -> bool:
-        """Whether search finds significantly less."""
+        """True if search finds significantly less."""
         return self.difference()[2] < 0
 
     def line(self) -> str:

@@ -43,7 +43,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Corpus:
-    """What was said or noted, in order, and what may be asked about it."""
+    """A corpus: turns or notes in order, and the questions about them."""
 
     name: str
     rows: tuple[Row, ...]
@@ -60,7 +60,7 @@ def load_conversations(path: Path) -> list[Corpus]:
 
 
 def load_agent_records() -> list[Corpus]:
-    """What agents noted; the questions in four folds, so that weights can be tried on one that they were not fitted on."""
+    """Agents' notes; the questions in four folds, so that weights are tried on one that they were not fitted on."""
     records = agent_records.load_records()
     rows = tuple(Row(found["id"], "", found["text"], "", _midnight(found["date"])) for found in records)
     part, asked = agent_records.parts(records, PARTS), agent_records.load_questions()

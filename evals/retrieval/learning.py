@@ -144,7 +144,7 @@ def table(weights: Array, columns: NDArray[np.intp]) -> Iterator[str]:
 
 
 def ablation(found: Sequence[Sample], columns: NDArray[np.intp]) -> Iterator[str]:
-    """What is lost without each feature, the weights fitted again each time."""
+    """The loss without each feature, the weights fitted again each time."""
     stores = ("conversation", "conversations", "chat about records", "chat of people", "records")
 
     def line(kept: NDArray[np.intp]) -> str:

@@ -214,7 +214,7 @@ def _of_block(block: Block, text: str, name: str, page: str, date: str) -> Itera
 
 
 def commands(day: dict[str, str]) -> Iterator[Record]:
-    """What each command and each of its options is for."""
+    """Records of each command and option, with its purpose."""
     page = "docs/reference/commands.md"
     for found in re.finditer(
         r"## `(sb[^`]*)`\n\n```text\nUsage: [^\n]*\n((?: {10,}[^\n]*\n)*)(.*?)```",

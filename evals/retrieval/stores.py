@@ -50,7 +50,7 @@ class Store:
             tidy(self.space)
 
     def _keep(self, rows: Sequence[Row], session: str) -> None:
-        """What was said goes into its session; what was noted in none stands alone."""
+        """Keep turns in their session; notes of none stand alone."""
         for part in [rows] if session else [[row] for row in rows]:
             self.brain.writer.begin(_SCOPE, session or None)
             kept = self.brain.writer.keep_all([_record(row) for row in part], Place(self.brain.stack, _SCOPE))
@@ -61,7 +61,7 @@ class Store:
         return {name: number for number, name in self._numbers.items()}
 
     def ranking(self, *, fusion: bool = False) -> Search:
-        """What a search finds, without what depends on the past."""
+        """The ranking of a search, without what depends on the past."""
 
         def search(question: str, k: int) -> list[str]:
             hits = self.brain.search(question, k, fusion=fusion, benchmark=True)

@@ -13,10 +13,10 @@ from typing import Any
 
 from freqtrade.strategy import IStrategy
 
+from sb.base.text import counted
 from sb.kernel import SafetyClass, ToolCallFailed, governed
 from sb.memory import Brain
 from sb.runtime import Runtime, open_runtime
-from sb.text import counted
 
 AGENT = "freqtrade"
 PROJECT = "trading"

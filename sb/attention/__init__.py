@@ -1,1 +1,1 @@
-"""What needs a person: listing it, watching for it, and handing it to notifications."""
+"""Needs of a person: list them, watch for them, and hand them to notifications."""

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from sb.base.sources import MICROSECONDS
 from sb.config import Config
 from sb.errors import SBError
 from sb.kernel.authority.authority import Authority
 from sb.kernel.baselines.store import ContractBaselineStore, ContractEntry
 from sb.kernel.contracts import KERNEL_SURFACE
-from sb.kernel.incidents.kill import Kill
+from sb.kernel.incident_response.kill import Kill
 from sb.kernel.review.findings import Finding, Status
 from sb.log.event_log import EventLog
 from sb.present.contracts import ordered
 from sb.present.needs import NeedsNow, contract_need, kill_need, needs, review_need
-from sb.sources import MICROSECONDS
 from sb.stack.review_queue import ReviewKind, ReviewQueue
 
 
@@ -29,7 +29,7 @@ class NeedsReader:
     def decisions(
         self, contracts: Sequence[ContractEntry], *, most: int = 50, known: Collection[str] = ()
     ) -> NeedsNow:
-        """What needs a decision, in the order in which it is listed; without kills, whose signatures take long to check.
+        """Needs of a decision, in the order of lists; without kills, whose signatures take long to check.
 
         Args:
             contracts: all of them.
@@ -81,7 +81,7 @@ class NeedsReader:
 
 
 def _kills(config: Config, log: EventLog, problems: list[Finding]) -> list[Kill]:
-    """What is stopped, the newest first; that it cannot be read is a problem, not the end."""
+    """Active kills, the newest first; unreadable ones are a problem, not the end."""
     from sb.parts import open_kill_switch  # with the judge of command lines, which Home does not need
 
     try:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
 
+from sb.base.text import json_text
 from sb.errors import UsageError
-from sb.text import json_text
 
 DESKTOP = "desktop"
 TIMEOUT_S = 30  # that a command may take
@@ -26,7 +26,7 @@ Notify = Callable[[dict[str, Any]], str]
 
 
 def notifier(given: str) -> Notify:
-    """What notifies of one thing, as its `to_dict` has it, and returns what went wrong, or "".
+    """The notifier: sends one item's `to_dict`, and returns the error, or "".
 
     Args:
         given: "desktop", or a command with its arguments.

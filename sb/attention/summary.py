@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from sb.attention.needs import NeedsReader
+from sb.base.duration import human_age
+from sb.base.fitting import Cut, cell_width, fit, padded
+from sb.base.sources import MICROSECONDS, iso_micros
+from sb.base.text import counted, plain
+from sb.base.values.frozen import frozen
 from sb.config import Config
-from sb.duration import human_age
-from sb.fitting import Cut, cell_width, fit, padded
-from sb.frozen import frozen
 from sb.hosts.install.records import installed_hosts
 from sb.kernel.authority.authority import Authority, Unauthorised
 from sb.kernel.review.findings import (
@@ -27,11 +29,9 @@ from sb.parts import boundary_findings, open_authority, open_log
 from sb.present.home import verified_words
 from sb.present.needs import NEED, NOUNS, Need
 from sb.present.states import tone_of
-from sb.sources import MICROSECONDS, iso_micros
 from sb.store.packs import PackStore
 from sb.store.records.queries import RecordQueries
 from sb.store.snapshots import PACKS
-from sb.text import counted, plain
 
 MOST_NEEDS, MOST_PROBLEMS, MOST_AGENTS = 4, 2, 3  # lines, lines, and agents on their line: ten lines in all
 RELIED_ON = ("killed", "log", "assurance")  # findings without which no decision counts
@@ -44,7 +44,7 @@ WIDE = 100  # columns from which there is room for who asks
 
 @frozen
 class Summary:
-    """What `sb status` says.
+    """The summary that `sb status` prints.
 
     Args:
         counts: what needs a person, by kind; true ones, where `items` has only the first of each kind.
@@ -68,17 +68,17 @@ class Summary:
 
     @property
     def total(self) -> int:
-        """How many things need a person."""
+        """The number of things that need a person."""
         return sum(self.counts.values())
 
     @property
     def problems(self) -> list[Finding]:
-        """What is not enforced, or cannot be relied on."""
+        """Findings on what is not enforced or unreliable."""
         return [finding for finding in self.findings if finding.status is not Status.OK]
 
     @property
     def next_step(self) -> str:
-        """What is due, mostly a command; "" if nothing is. While log or operators cannot be relied on, these come first."""
+        """The next step, mostly a command; "" without one. Faults of log or operators come first."""
         if not self.exists:
             return "sb init"
         lost = [one for one in self.problems if one.name in RELIED_ON and one.status is Status.FAIL]
@@ -143,7 +143,7 @@ class Summary:
             yield f"  and {self.total - len(listed):,} more: sb console"
 
     def _headline(self) -> str:
-        """How much needs a person, kind by kind."""
+        """Counts of what needs a person, kind by kind."""
         kinds = ", ".join(counted(count, NOUNS[kind]) for kind, count in self.counts.items() if count)
         return f"{self.total:,} need{'s' if self.total == 1 else ''} you: {kinds}" if kinds else NOTHING
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 
 from sb.attention.needs import NeedsReader
+from sb.base.sources import SYSTEM_CLOCK, Clock
 from sb.config import Config
 from sb.errors import SBError, StoreError
 from sb.kernel.review.findings import Status, log_standing
@@ -14,7 +15,6 @@ from sb.log.event_log import EventLog
 from sb.parts import open_authority
 from sb.present.needs import Need, broken
 from sb.present.states import state
-from sb.sources import SYSTEM_CLOCK, Clock
 from sb.store.database import open_database
 
 MOST_AT_START = 20  # of each kind that already wait; then one line counts the others
@@ -44,7 +44,7 @@ class Watcher:
         self._count = 0
 
     def news(self) -> Iterator[Need]:
-        """What needs a person since the last look; at first, all that does. Costs one small query when nothing changed.
+        """New needs of a person since the last look; at first, all. One small query when nothing changed.
 
         A database that is locked or missing gives nothing, and says so in `trouble`; the next look tries again.
         """
@@ -57,7 +57,7 @@ class Watcher:
             self.trouble = error
 
     def count_needs(self) -> int:
-        """How many things need a person; what it was, while the database cannot be read."""
+        """The number of needs; the former one while the database cannot be read."""
         list(self.news())
         return self._count
 
@@ -69,7 +69,7 @@ class Watcher:
         self._version = -1
 
     def _changed(self) -> bool:
-        """Whether anything was written since the last look, or that was long ago."""
+        """True if anything was written since the last look, or that was long ago."""
         version = int(self._opened().database.query("PRAGMA data_version")[0][0])
         late = self._clock.monotonic() - self._looked_at >= LOOK_AGAIN_S
         if version == self._version and not late:

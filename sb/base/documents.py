@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from sb.base.located import LocatedMapping, Unreadable, YamlWalk, line_of_event
 from sb.base.reading import Place, Report, WrongValue
-from sb.text import human_bytes, plain, shorten, storable
+from sb.base.text import human_bytes, plain, shorten, storable
 
 MAX_BYTES = 16 * 1024 * 1024
 MAX_NODES = 2_000_000

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Self
 
-from sb.text import plain, shorten
+from sb.base.text import plain, shorten
 
 
 class LocatedMapping(dict[str, Any]):
@@ -54,7 +54,7 @@ class Word(str):
 
     @property
     def missing(self) -> bool:
-        """Whether nothing was written at all."""
+        """True if nothing was written at all."""
         return self.bare and not self
 
 

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from sb.base.duration import parse_duration
 from sb.base.located import Word, line_of, unfilled
-from sb.duration import parse_duration
+from sb.base.text import json_text, nearest, plain, shorten
+from sb.base.values.frozen import frozen
 from sb.errors import ConfigError, UsageError
-from sb.frozen import frozen
-from sb.text import json_text, nearest, plain, shorten
 
 MAX_DEPTH = 32  # of a value without declared fields
 SHOWN = 80  # characters of a foreign value in a message
@@ -122,7 +122,7 @@ class Place(NamedTuple):
 
 
 class Kind(NamedTuple, Generic[T]):
-    """What a value must be.
+    """Kind of a value.
 
     Args:
         read: makes it of what a file holds, or raises WrongValue. schema: the same as JSON Schema.

@@ -24,7 +24,7 @@ _PLAIN = str.maketrans(
 
 
 def may_hold_personal_data(text: str) -> bool:
-    """Whether `classify` could find personal or payment data, or not read all of the text; False is certain."""
+    """True if `classify` could find personal or payment data, or not read all of the text; False is certain."""
     if len(text) > LONGEST:
         return True
     plain = _plain(text)
@@ -37,7 +37,7 @@ def may_hold_personal_data(text: str) -> bool:
 
 
 def classify(text: str, *, secrets: Sequence[Secret] | None = None) -> Classification:
-    """What a text holds of secrets, payment data and personal data.
+    """Classify a text: its secrets, payment data and personal data.
 
     Texts of any length are read in linear time, the first `LONGEST` characters; `complete` is False if more is there.
 

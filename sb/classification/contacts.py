@@ -42,7 +42,7 @@ _HOSTED = "ip|ipv4|ipv6|ips|address|host|hosts|server|client|peer|from|node|gate
 
 
 def may_hold_email(text: str) -> bool:
-    """Whether `emails` could find one; False is certain."""
+    """True if `emails` could find one; False is certain."""
     return "@" in text or "%40" in text or _may_be_spelled(text)
 
 
@@ -105,7 +105,7 @@ def _is_host(text: str, match: re.Match[str]) -> bool:
 
 
 def _is_release(octets: list[int], words: str, after: str) -> bool:
-    """Whether four numbers that nothing beside them calls an address are more likely a version, as of a package."""
+    """True if four numbers that nothing beside them calls an address are more likely a version, as of a package."""
     in_brackets = words.endswith("(") and after[:1] == "-" and after[1:].isdigit()
     return max(octets) < 10 or in_brackets or (octets[0] < 10 and max(octets) < 100)
 
@@ -119,7 +119,7 @@ def _is_network(text: str) -> bool:
 
 
 def _is_v6(text: str) -> bool:
-    """Whether a text is an address that one machine has; words of code such as `dead::beef` are none."""
+    """True if a text is an address that one machine has; words of code such as `dead::beef` are none."""
     groups = [part for part in text.split(":") if part]
     if "::" not in text and all(len(part) == 2 for part in groups):
         return False  # the name of a network card

@@ -69,7 +69,7 @@ def _is_checked(part: str, digit: str) -> bool:
 
 
 def _is_zone(line: str) -> bool:
-    """Whether a line of a machine-readable zone has right check digits."""
+    """True if a line of a machine-readable zone has right check digits."""
     if line[0].isdigit() and len(line) == 30:  # the second line of a card
         return _is_checked(line[:6], line[6]) and _is_checked(line[8:14], line[14])
     if len(line) in (36, 44):  # the second line of a passport or a visa

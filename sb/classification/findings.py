@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 
-from sb.frozen import frozen
+from sb.base.values.frozen import frozen
 
 EMAIL, PHONE, IP_ADDRESS, NATIONAL_ID = "email", "phone", "ip_address", "national_id"
 CARD, IBAN = "card", "iban"
@@ -16,7 +16,7 @@ LABELS = (EMAIL, PHONE, IP_ADDRESS, NATIONAL_ID, IBAN, CARD)  # beside those of 
 
 
 class Sensitivity(IntEnum):
-    """How sensitive a text is; the highest of its findings."""
+    """Sensitivity of a text: the highest of its findings."""
 
     INTERNAL = 0
     PERSONAL = 1
@@ -61,7 +61,7 @@ class Finding:
 
 @frozen
 class Classification:
-    """What was found in a text.
+    """Findings in a text.
 
     Args:
         findings: in the order of the text, without overlap.

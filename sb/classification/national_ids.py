@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
 
+from sb.base.values.frozen import frozen
 from sb.classification.findings import NATIONAL_ID, Finding
 from sb.classification.words import any_word, around, names_a_thing
-from sb.frozen import frozen
 
 _COMMON = (
     r"national (?:id|insurance|identification|identity)\w*|identity (?:card|number|no|code)|id (?:card|number|no)|national number"

@@ -80,7 +80,7 @@ def phones(text: str) -> Iterator[Finding | None]:
 
 
 def _score(text: str, match: re.Match[str]) -> float:
-    """How sure it is that a run of digits is a phone number; 0 if it is none."""
+    """The confidence that a run of digits is a phone number; 0 for certainly not."""
     written = match[0]
     bare = written.lstrip("( ")
     if bare.startswith(("+", "00")) or text.startswith("wa.me/", match.start() - 6):

@@ -32,7 +32,7 @@ def around(text: str, start: int, end: int, length: int = _BEFORE, after: int = 
 
 
 def names_a_thing(text: str, start: int) -> bool:
-    """Whether the words directly before a number call it an order, a version, a time or the like."""
+    """True if the words directly before a number call it an order, a version, a time or the like."""
     return _THING.search(before(text, start)) is not None
 
 

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from sb.base.lazy import lazy_exports
 from sb.base.reading import Problem
 from sb.config.home import Home
 from sb.config.host_patterns import HostPattern
@@ -11,7 +12,6 @@ from sb.config.model import DEFAULT, SETTINGS, Config
 from sb.config.setting import Setting
 from sb.config.sources import check, find_project
 from sb.config.trust import is_trusted, trust
-from sb.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from sb.config.render import (

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from sb.base.reading import Field, Kind, duration, flag, listing, mapping, matching, record, text
+from sb.base.values.frozen import frozen
 from sb.config.kinds import no_scope
 from sb.config.narrowing import Narrow
 from sb.config.scope_patterns import ANY, rule_of
-from sb.frozen import frozen
 
 READ, WRITE, PROMOTE, SHARE = RIGHTS = ("read", "write", "promote", "share")
 _AGENT = r"[^*\x00-\x1f\x7f]+\*?|\*"  # only at the end: what two patterns have in common is one of them then
@@ -22,7 +22,7 @@ Access = Mapping[str, Rule]
 
 
 def allows(access: Access, right: str, scope: str, agent: str) -> bool:
-    """Whether an agent has a right in a scope.
+    """True if an agent has a right in a scope.
 
     Args:
         right: one of RIGHTS. agent: "" for somebody who is not named, whom `*` alone means.
@@ -32,7 +32,7 @@ def allows(access: Access, right: str, scope: str, agent: str) -> bool:
 
 
 def covers(pattern: str, agent: str) -> bool:
-    """Whether a pattern of agents means an agent, or all that another pattern means."""
+    """True if a pattern of agents means an agent, or all that another pattern means."""
     if pattern == ANY:
         return True
     return agent.startswith(pattern[:-1]) if pattern.endswith(ANY) else agent == pattern
@@ -83,7 +83,7 @@ def _both(known: tuple[str, ...], agent: str) -> list[str]:
 
 @frozen
 class ReadRule:
-    """Who reads the memories of a scope.
+    """Readers of a scope's memories.
 
     Args:
         purpose: for what; it is in the log of each read. readers: patterns of the agents that read for it.

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from sb.base.reading import SHOWN, Kind, Place, mapping
-from sb.frozen import frozen
-from sb.text import shorten
+from sb.base.text import shorten
+from sb.base.values.frozen import frozen
 
 SOURCES = ("env", "file", "keyring", "command")
 _NAME = re.compile(r"[a-z][a-z0-9_\-.]{0,63}")
@@ -35,7 +35,7 @@ Sources = Mapping[str, CredentialSource]
 
 
 def problem_with_source(kind: str, place: str) -> str:
-    """Why a source cannot be one, or ""."""
+    """The reason why a source cannot be one, or ""."""
     if kind not in SOURCES or not place.strip():
         return "must be env:VARIABLE, file:PATH, keyring:SERVICE/USER or command:LINE"
     if kind == "env" and not _VARIABLE.fullmatch(place):

@@ -14,7 +14,7 @@ from typing import Any
 
 from sb.base.located import LocatedList, LocatedMapping, Unreadable, Word, YamlWalk, line_of_event
 from sb.base.reading import SHOWN, Problem, Report, describe
-from sb.text import plain, shorten
+from sb.base.text import plain, shorten
 
 MAX_NODES = 5_000
 MAX_DEPTH = 16

@@ -1,4 +1,4 @@
-"""Whether a driver that encrypts is needed: which files name the key of a database, seen before they are loaded."""
+"""Need of an encrypting driver: the files that name a database's key, seen before they are loaded."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SET = re.compile(rb"^[ \t]*database_key[ \t]*:[ \t]*(?![ \t]|none\b|[\"']none[\
 
 
 def is_configured(env: Mapping[str, str]) -> bool:
-    """Whether a file that counts here names a key: the driver is chosen before the configuration is loaded.
+    """True if a file that counts here names a key: the driver is chosen before the configuration is loaded.
 
     These are the file of the home, those of the organization, and the project file that a person trusted. A driver that
     encrypts opens what is not encrypted too, so one file too many does no harm.

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from sb.base.reading import choice, flag, integer, listing, mapping, matching, number, text
+from sb.base.values.frozen import frozen
 from sb.config import kinds
 from sb.config.host_patterns import HostPattern
 from sb.config.narrowing import (
@@ -24,7 +25,6 @@ from sb.config.narrowing import (
 )
 from sb.config.pack_files import PackFile, more_packs, pack_file
 from sb.config.setting import setting
-from sb.frozen import frozen
 
 MIB = 1 << 20
 KIB = 1 << 10
@@ -343,7 +343,7 @@ class Entity:
 
 @frozen
 class Operators:
-    """Who may decide."""
+    """The authority that says who may decide."""
 
     file: Path = setting(
         Path("operators.json"),

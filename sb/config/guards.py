@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from sb.base.reading import choice, listing, text
+from sb.base.values.frozen import frozen
 from sb.config.narrowing import stricter
 from sb.config.setting import setting
-from sb.frozen import frozen
 
 OFF = "off"
 MARK, QUARANTINE, REFUSE = "mark", "quarantine", "refuse"
@@ -39,7 +39,7 @@ class RedTeam:
 
     @property
     def reads_hosts(self) -> bool:
-        """Whether events of hosts are read for attacks."""
+        """True if events of hosts are read for attacks."""
         return self.tool_results != OFF or self.prompts != OFF
 
 

@@ -8,13 +8,13 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
+from sb.base.text import plain
+from sb.base.values.frozen import frozen
 from sb.errors import ConfigError
-from sb.frozen import frozen
-from sb.text import plain
 
 
 def user_folder(env: Mapping[str, str]) -> Path:
-    """What `~` stands for: HOME, or without it the user's entry in the system's user table.
+    """The folder of `~`: HOME, or without it the user's entry in the system's user table.
 
     Raises:
         ConfigError: neither names an absolute folder.
@@ -159,7 +159,7 @@ class Home:
         return self.folder / "trusted.json"
 
     def contains(self, path: Path) -> bool:
-        """Whether a path without symbolic links is this folder or lies in it."""
+        """True if a path without symbolic links is this folder or lies in it."""
         return path.is_relative_to(os.path.realpath(self.folder))
 
     def create(self) -> None:
@@ -176,7 +176,7 @@ class Home:
         self.exposure()
 
     def exposure(self) -> str:
-        """What other users can see of the folder, as a warning, or "".
+        """A warning about what other users can see of the folder, or "".
 
         Raises:
             ConfigError: it is not a folder, or other users can write to it: who can, decides what code runs.

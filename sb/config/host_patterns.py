@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from sb.frozen import frozen
+from sb.base.values.frozen import frozen
 
 WEB_PORTS = (80, 443)
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
@@ -58,7 +58,7 @@ class HostPattern:
         return cls(host, below, port)
 
     def matches(self, host: str, port: int) -> bool:
-        """Whether a connection to this host (a name or an address, without brackets) and port is meant."""
+        """True if a connection to this host (a name or an address, without brackets) and port is meant."""
         name = normal_host(host)
         if name is None or port not in (WEB_PORTS if self.port is None else (self.port,)):
             return False
@@ -91,5 +91,5 @@ class HostPattern:
 
 
 def _is_domain(host: str) -> bool:
-    """Whether everything below it may be meant: it is no top-level domain such as com, and no address."""
+    """True if everything below it may be meant: it is no top-level domain such as com, and no address."""
     return "." in host and ":" not in host and not host.replace(".", "").isdigit()

@@ -22,11 +22,11 @@ from sb.base.reading import (
     record,
     text,
 )
+from sb.base.text import human_bytes
+from sb.base.values.frozen import frozen
 from sb.config.home import expand
 from sb.config.host_patterns import HostPattern
 from sb.errors import ConfigError
-from sb.frozen import frozen
-from sb.text import human_bytes
 
 CEILINGS = ("read_only", "local_write", "network", "destructive")
 TOOL_ID = re.compile(r"[a-z][a-z0-9_\-.]+")
@@ -81,7 +81,7 @@ def path() -> Kind[Path]:
 
 @frozen
 class AgentSettings:
-    """What one agent may do.
+    """Settings of one agent.
 
     Args:
         tools: ids of the tools that it may call; empty means any, up to the ceiling.

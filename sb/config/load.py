@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 from sb.base.located import Word
 from sb.base.reading import Place, Report, WrongValue
-from sb.canonical import digest
+from sb.base.text import plain, shorten
+from sb.base.values.canonical import digest
 from sb.config.database_key import register
 from sb.config.home import Home
 from sb.config.model import BY_KEY, SETTINGS, Config, assemble, known_setting
@@ -27,7 +28,6 @@ from sb.config.setting import Setting
 from sb.config.sources import Found, find_project, read_bytes, read_settings
 from sb.config.trust import trusted_digests
 from sb.errors import ConfigError
-from sb.text import plain, shorten
 
 _ROOTS = "files.roots"
 _POLICY = "policy"
@@ -98,7 +98,7 @@ def load_config(
 
 
 class _Limit(NamedTuple):
-    """What the organization sets of one setting."""
+    """The organization's limit on one setting."""
 
     value: Any
     origin: str
@@ -130,7 +130,7 @@ class _Layers:
         self.origins[key] = origin
 
     def _limited(self, row: Setting, asked: Any, origin: str) -> _Limit:
-        """What counts of a value that another layer than the organization gives."""
+        """The value of another layer, within the organization's limit."""
         limit = self.limits[row.key]
         if asked == limit.value:
             return limit

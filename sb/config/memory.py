@@ -19,6 +19,7 @@ from sb.base.reading import (
     record,
     text,
 )
+from sb.base.values.frozen import frozen
 from sb.config import kinds
 from sb.config.access import Access, ReadRule, access_kind, fewer_agents, read_rules_kind
 from sb.config.guards import ATTACKS_IN_MEMORY
@@ -30,7 +31,6 @@ from sb.config.narrowing import (
     stricter,
 )
 from sb.config.setting import setting
-from sb.frozen import frozen
 
 # Of the source types of memories, those of which anything may be untrusted.
 SOURCES = (
@@ -53,7 +53,7 @@ def _weights(*names: str) -> Kind[Mapping[str, float]]:
 
 @frozen
 class Memory:
-    """What agents remember, and how it is found again."""
+    """Settings of memory and its search."""
 
     embedder: str = setting(
         EMBEDDERS[0],

@@ -11,18 +11,18 @@ from dataclasses import fields, replace
 from types import MappingProxyType
 
 from sb.base.reading import Field, Kind, mapping, number, record
+from sb.base.text import nearest
+from sb.base.values.frozen import frozen
 from sb.config.kinds import no_scope
 from sb.config.scope_patterns import ANY, rules_of
 from sb.errors import UsageError
-from sb.frozen import frozen
-from sb.text import nearest
 
 _TOLERANCE = 1e-9
 
 
 @frozen
 class GateSettings:
-    """What the gate asks of a memory of one category.
+    """The gate's demands on memories of one category.
 
     Args:
         surprise, novelty, importance: the weights of the three terms.
@@ -45,7 +45,7 @@ class GateSettings:
     exclusive: float = 1.0
 
     def problem(self) -> str:
-        """Why the gate would not do what it is for, or "".
+        """The reason why the gate would not do what it is for, or "".
 
         The first rule is what makes it idempotent: what is equal to a memory is merged, however old that is and whoever says it.
         """

@@ -12,6 +12,8 @@ from types import MappingProxyType
 from typing import Any
 
 from sb.base.reading import choice, listing, matching
+from sb.base.text import nearest
+from sb.base.values.frozen import frozen
 from sb.config import kinds, rules
 from sb.config.credentials import CredentialSource, credentials_kind
 from sb.config.database_key import NONE, REFERENCE
@@ -45,8 +47,6 @@ from sb.config.narrowing import (
 from sb.config.rules import PolicyRule
 from sb.config.setting import Setting, groups_of, setting, settings_of
 from sb.errors import ConfigError
-from sb.frozen import frozen
-from sb.text import nearest
 
 DURABILITIES = ("process", "power")
 DEFAULT = "default"  # the origin of what nothing sets

@@ -101,7 +101,7 @@ Overlap = tuple[T, bool]  # what two entries have in common, and whether that is
 def shared(
     label: str, meet: Callable[[T, T], Overlap[T] | None], *, fixed: tuple[T, ...] = ()
 ) -> Narrow[tuple[T, ...]]:
-    """What both lists allow.
+    """The values that both lists allow.
 
     Args:
         meet: the overlap of an entry in force and one that was asked for, or None.

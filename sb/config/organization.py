@@ -11,15 +11,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sb.base.files import write_atomic
 from sb.base.located import Word
 from sb.base.reading import Field, Kind, Place, Report, WrongValue, describe, read_fields, text
-from sb.canonical import digest
+from sb.base.text import plain, shorten
+from sb.base.values.canonical import digest
+from sb.base.values.signatures import public_bytes, signature_fits
 from sb.config.document import parse_document
 from sb.config.sources import Found, read_regular, read_table
 from sb.errors import ConfigError, UsageError
-from sb.files import write_atomic
-from sb.signatures import public_bytes, signature_fits
-from sb.text import plain, shorten
 
 FOLDER = Path("/etc/sb")
 OWNER = 0  # root
@@ -52,7 +52,7 @@ class PolicyFile(NamedTuple):
 
 
 def installed_policies() -> tuple[PolicyFile, ...]:
-    """The organization's files that are in force, each of which narrows those before it; none where there is no folder.
+    """The organization's files in force, each narrowing those before it; none without a folder.
 
     Raises:
         ConfigError: the folder or a file is not the system's own, a signature does not fit, or a setting is wrong. What
@@ -176,7 +176,7 @@ def _report(path: Path) -> Report:
 
 
 def _parse(path: Path, data: bytes, report: Report) -> PolicyFile:
-    """What a policy file says; problems go to `report`."""
+    """The content of a policy file; problems go to `report`."""
     document = parse_document(data, report)
     try:
         values = read_fields(document, _FIELDS, Place(report, line=document.line))

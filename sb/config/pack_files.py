@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from sb.base.reading import Kind
+from sb.base.values.frozen import frozen
 from sb.config import kinds
 from sb.config.narrowing import Narrow
-from sb.frozen import frozen
 
 
 @frozen

@@ -9,12 +9,12 @@ from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple
 
 from sb.base.reading import schema_of
+from sb.base.text import human_bytes
 from sb.config.credentials import CredentialSource
 from sb.config.host_patterns import HostPattern
 from sb.config.model import GROUPS, SETTINGS, Config
 from sb.config.setting import Setting
 from sb.config.sources import FIELDS
-from sb.text import human_bytes
 
 _WIDTH = 100
 _PLAIN = re.compile(r"[A-Za-z0-9/_.]")  # what a list item begins with that YAML takes as it is

@@ -21,10 +21,10 @@ from sb.base.reading import (
     record,
     text,
 )
+from sb.base.values.frozen import frozen
 from sb.config.command_patterns import parse_pattern
 from sb.config.kinds import CEILINGS
 from sb.config.narrowing import Narrow
-from sb.frozen import frozen
 
 EFFECTS = ("deny", "approve", "allow")
 BUILT_IN = frozenset(  # what the log calls the kernel's own rules

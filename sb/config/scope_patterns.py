@@ -16,14 +16,14 @@ Rule = TypeVar("Rule")
 
 
 def matches(pattern: str, scope: str) -> bool:
-    """Whether a scope, or a pattern taken as one, is among those that a pattern means."""
+    """True if a scope, or a pattern taken as one, is among those that a pattern means."""
     if ANY not in pattern:
         return pattern == scope
     return pattern == ANY or _compiled(pattern).fullmatch(scope) is not None
 
 
 def any_matches(patterns: Iterable[str], scope: str) -> bool:
-    """Whether a scope is among those that one of these patterns means."""
+    """True if a scope is among those that one of these patterns means."""
     return any(matches(pattern, scope) for pattern in patterns)
 
 

@@ -11,8 +11,8 @@ from dataclasses import field, fields, is_dataclass, replace
 from typing import Any, TypeVar
 
 from sb.base.reading import Field, Kind
+from sb.base.values.frozen import frozen
 from sb.config.narrowing import Narrow
-from sb.frozen import frozen
 
 T = TypeVar("T")
 

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 from sb.base.located import LocatedMapping, Word
 from sb.base.reading import Field, Kind, Place, Problem, Report, describe, known_fields, schema_of
+from sb.base.repository import git_root
+from sb.base.text import human_bytes
 from sb.config.document import parse_document
 from sb.config.home import Home
 from sb.config.model import GROUPS, SETTINGS
 from sb.config.rules import PolicyRule
 from sb.errors import ConfigError
-from sb.repository import git_root
-from sb.text import human_bytes
 
 MAX_BYTES = 1 << 20
 PROJECT_FILE = "sb.yaml"

@@ -11,13 +11,13 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from sb.base.files import write_atomic
 from sb.base.reading import Report
-from sb.canonical import digest
+from sb.base.text import plain
+from sb.base.values.canonical import digest
 from sb.config.home import Home
 from sb.config.sources import PROJECT_FILE, read_bytes, read_settings
 from sb.errors import ConfigError
-from sb.files import write_atomic
-from sb.text import plain
 
 
 def trusted_digests(home: Home) -> dict[str, str]:
@@ -41,7 +41,7 @@ def trusted_digests(home: Home) -> dict[str, str]:
 
 
 def is_trusted(home: Home, path: Path) -> bool:
-    """Whether the file, as it is now, is the one that was accepted.
+    """True if the file, as it is now, is the one that was accepted.
 
     Raises:
         ConfigError: as `trusted_digests`.

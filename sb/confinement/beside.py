@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from sb.base.files import write_atomic
 from sb.confinement.bubblewrap import encoded
 from sb.confinement.profile import contains
-from sb.files import write_atomic
 
 OPTIONS_MEMORY = "sb-options"  # the name of options in memory, by which a start is seen
 _OPTIONS_ARE_NEXT = b"\0--args\0"

@@ -148,7 +148,7 @@ def make_denied(folder: Path) -> None:
 
 
 def probe(program: str, folder: Path) -> str:
-    """Why the engine does not hold here, or "": a command tries to write around it.
+    """The reason why the engine does not hold here, or "": a command tries to write around it.
 
     Args:
         folder: where the probe may make its files; nothing is left there.

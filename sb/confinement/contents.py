@@ -13,12 +13,12 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+from sb.base.files import write_atomic
+from sb.base.text import plain
+from sb.base.values.frozen import frozen
 from sb.confinement import no_links
 from sb.confinement.own_files import read_own
 from sb.confinement.profile import compared_in, is_work_folder
-from sb.files import write_atomic
-from sb.frozen import frozen
-from sb.text import plain
 
 _LARGEST = (
     8_000_000  # bytes of a file that is copied; a larger one that changes is moved away and not written anew

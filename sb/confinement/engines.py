@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from sb.base.values.frozen import frozen
 from sb.confinement import bubblewrap, landlock, processes, seatbelt
 from sb.confinement.profile import Profile
-from sb.frozen import frozen
 
 
 def _nothing(_folder: Path, _program: str) -> None:

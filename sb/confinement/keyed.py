@@ -10,9 +10,9 @@ import json
 from contextlib import suppress
 from pathlib import Path
 
+from sb.base.files import write_atomic
+from sb.base.sources import Clock
 from sb.confinement.store import ConfineStore, name_of
-from sb.files import write_atomic
-from sb.sources import Clock
 
 LONGEST_S = 600.0  # a call that hangs, or whose end nobody reported, holds up others no longer
 

@@ -79,7 +79,7 @@ def marks() -> tuple[str, ...]:
 
 
 def probe(program: str, folder: Path) -> str:
-    """Why Landlock does not hold here, or "".
+    """The reason why Landlock does not hold here, or "".
 
     Args:
         folder: where the probe may make its files; nothing is left there.

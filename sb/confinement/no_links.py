@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from sb.sources import SYSTEM_IDS
-from sb.text import plain
+from sb.base.sources import SYSTEM_IDS
+from sb.base.text import plain
 
 _FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _THROUGH = getattr(os, "O_PATH", os.O_RDONLY) | _FOLDER  # such a handle needs no right to read

@@ -15,7 +15,7 @@ _PROBE_S = 10.0
 
 
 def probe(start: Callable[[Profile, Path], list[str]], folder: Path) -> str:
-    """Why an engine does not hold here, or "".
+    """The reason why an engine does not hold here, or "".
 
     Args:
         start: what is put in front of a command to hold it to a profile; it may write the one file that it is given.

@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from sb.files import write_atomic
-from sb.frozen import frozen
+from sb.base.files import write_atomic
+from sb.base.values.frozen import frozen
 
 HOLDER = "holder"  # the file that names it: process id, start time and start of the system, or `none` and why
 NONE = "none"
@@ -73,7 +73,7 @@ def begin(folder: Path, program: str) -> None:
 
 
 def fault(folder: Path) -> str:
-    """Why commands of a home have no PID namespace, or ""."""
+    """The reason why commands of a home have no PID namespace, or ""."""
     words = _record(folder)
     return " ".join(words[2:]) or NONE if words[:1] == [NONE] else ""
 
@@ -197,7 +197,7 @@ def _pid_of(info: int) -> int:
 
 
 def _tried(program: str, holder: Holder) -> str:
-    """Why a command cannot join a holder, or ""."""
+    """The reason why a command cannot join a holder, or ""."""
     descriptors = _open(holder)
     if descriptors is None:
         return "its PID namespace ended at once"

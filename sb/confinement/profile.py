@@ -9,10 +9,10 @@ from fnmatch import fnmatchcase
 from glob import glob
 from pathlib import Path
 
+from sb.base.values.frozen import frozen
 from sb.config.home import Home
 from sb.confinement.needs import Need, caches
 from sb.confinement.repositories import Repository, repository_of
-from sb.frozen import frozen
 from sb.shell.places.guarded import Guarded
 from sb.shell.places.sensitive import HOST_PROGRAMS, HOST_SETTINGS, decisive_paths
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from sb.frozen import frozen
+from sb.base.values.frozen import frozen
 
 _LONGEST = 4096  # bytes of a file that names a folder
 _MOST_MODULES = 200

@@ -36,7 +36,7 @@ def find() -> str:
 
 
 def probe(program: str, folder: Path) -> str:
-    """Why it does not hold here, or "".
+    """The reason why it does not hold here, or "".
 
     Args:
         folder: where the probe may make its files; nothing is left there.

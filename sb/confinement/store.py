@@ -18,6 +18,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from sb.base.files import write_atomic
+from sb.base.sources import Clock
+from sb.base.values.frozen import frozen
 from sb.config.home import Home
 from sb.confinement import processes
 from sb.confinement.beside import hold_in_others, is_starting
@@ -27,9 +30,6 @@ from sb.confinement.landlock import forget_ended
 from sb.confinement.own_files import make_open, read_own
 from sb.confinement.profile import Profile, contains
 from sb.confinement.watched import Watch, still_held
-from sb.files import write_atomic
-from sb.frozen import frozen
-from sb.sources import Clock
 
 OFF, REQUIRED, ENGINE, RAN = "off", "required", "engine", "ran"
 KIND, PROGRAM = "kind", "program"  # of the engine, for `sb-confine`

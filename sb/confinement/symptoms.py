@@ -6,8 +6,8 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 
+from sb.base.values.frozen import frozen
 from sb.confinement.profile import Profile
-from sb.frozen import frozen
 
 _MOST_PATHS = 5
 _LONGEST_OUTPUT = 200_000  # characters, from the end: a failure is said last

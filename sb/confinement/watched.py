@@ -16,6 +16,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from sb.base.text import plain
+from sb.base.values.frozen import frozen
 from sb.confinement import no_links
 from sb.confinement.contents import Contents, contents, contents_with, put_back
 from sb.confinement.git_config import (
@@ -29,8 +31,6 @@ from sb.confinement.git_config import (
 )
 from sb.confinement.profile import PROJECT_SETTINGS, contains
 from sb.confinement.repositories import git_folder_of, git_program, modules_of, named_by
-from sb.frozen import frozen
-from sb.text import plain
 
 _MOST_SHOWN = 200  # characters of a key's value
 _MOST_TEXT = 4 << 20  # bytes of all configurations of a watch

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 
+from sb.base.values.frozen import frozen
 from sb.context_packs.pack_store import ContextPack, PackStore
 from sb.context_packs.plan import DroppedPack, DropReason, InjectionPlan, PlannedItem
 from sb.context_packs.sourcing import source_of_pack
@@ -16,8 +17,7 @@ from sb.contracts.envelopes import GLOBAL_SCOPE, ContextEnvelope
 from sb.decisions.injection import InjectionSlot, SlotCondition
 from sb.decisions.resolver import DecisionSpec
 from sb.errors import DeniedError, SBError
-from sb.frozen import frozen
-from sb.kernel.boundaries.sources import ContextSourceRegistry, SourceRefused
+from sb.kernel.context_sources.sources import ContextSourceRegistry, SourceRefused
 from sb.kernel.contracts import AgentCapabilities
 
 
@@ -83,7 +83,7 @@ class ContextInjector:
 
 
 def decides(capabilities: AgentCapabilities, key: str) -> bool:
-    """Whether an agent may use a decision: its key fits one of the agent's, or the agent names none."""
+    """True if an agent may use a decision: its key fits one of the agent's, or the agent names none."""
     keys = capabilities.decision_keys
     return not keys or any(fnmatchcase(key, pattern) for pattern in keys)
 

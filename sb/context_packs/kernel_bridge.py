@@ -13,7 +13,7 @@ from sb.context_packs.sourcing import source_of_pack
 from sb.kernel.contracts import CompiledContextItem, ToolProvenance
 
 if TYPE_CHECKING:
-    from sb.kernel.boundaries.sources import ContextSourceRegistry
+    from sb.kernel.context_sources.sources import ContextSourceRegistry
 
 
 def injection_plan_to_compiled_items(

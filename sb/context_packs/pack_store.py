@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from sb.canonical import digest
+from sb.base.text import nearest
+from sb.base.values.canonical import digest
 from sb.contracts.envelopes import GLOBAL_SCOPE
 from sb.errors import NotFoundError, UsageError
-from sb.text import nearest
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from sb.canonical import canonical_bytes, digest
+from sb.base.values.canonical import canonical_bytes, digest
+from sb.base.values.frozen import frozen
 from sb.context_packs.pack_store import ContextPack
-from sb.frozen import frozen
 
 
 class DropReason(StrEnum):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sb.context_packs.pack_store import ContextPack
-from sb.kernel.boundaries.sources import ContextSource, ContextSourceRegistry, SourceRefused
+from sb.kernel.context_sources.sources import ContextSource, ContextSourceRegistry, SourceRefused
 
 
 def source_of_pack(pack: ContextPack, sources: ContextSourceRegistry) -> ContextSource:

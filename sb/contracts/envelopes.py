@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from sb.base.values.frozen import frozen
 from sb.errors import UsageError
-from sb.frozen import frozen
 from sb.kernel.run_context import LocaleCode, RunContext
 
 GLOBAL_SCOPE = "global"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from sb.base.reading import Field, Kind, Place, choice, flag, integer, items, record, text
-from sb.frozen import frozen
+from sb.base.values.frozen import frozen
 from sb.kernel.run_context import LocaleCode
 
 KIND = "context_injection"

@@ -16,11 +16,11 @@ from typing import Any
 
 from sb.base.documents import parse_yaml
 from sb.base.reading import Field, Place, Report, WrongValue, choice, record
+from sb.base.text import human_bytes, nearest
+from sb.base.values.frozen import frozen
 from sb.decisions.injection import BODY, KIND, TEXT, ContextInjection
 from sb.errors import ConfigError, NotFoundError
-from sb.frozen import frozen
 from sb.log.kinds import KEY
-from sb.text import human_bytes, nearest
 
 _MAJOR = re.compile(r".*\.v([1-9][0-9]*)")
 _VERSION = re.compile(r"([0-9]+)\.[0-9]+\.[0-9]+")

@@ -32,7 +32,7 @@ _COMMON = frozenset(
 
 
 class Tools(Protocol):
-    """What the agent needs of the tools that it is handed."""
+    """Protocol of the tools that the agent is handed."""
 
     @property
     def memory(self) -> Brain: ...
@@ -75,7 +75,7 @@ class Clerk:
         )
 
     def answer(self, question: str) -> str:
-        """What was done, or why it was not."""
+        """The agent's answer: its act, or the reason for none."""
         for pattern, act in self._rules:
             if found := re.search(pattern, question, re.IGNORECASE):
                 return act(**found.groupdict())

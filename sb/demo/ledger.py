@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from sb.base.values.frozen import frozen
 from sb.errors import NotFoundError, UsageError
-from sb.frozen import frozen
 from sb.store import driver
 
 _SCHEMA = """
@@ -114,7 +114,7 @@ class Ledger:
             return known or _by_key(connection, key) or {}
 
     def reversible(self, refund_id: str) -> str:
-        """Why a refund cannot be taken back now, or ""."""
+        """The reason why a refund cannot be taken back now, or ""."""
         with self._transaction() as connection:
             try:
                 reversed_by = _refund(connection, refund_id)[3]
@@ -123,7 +123,7 @@ class Ledger:
         return "" if reversed_by is None else f"{refund_id} was reversed already, by rev_{reversed_by}"
 
     def find(self, key: str) -> dict[str, Any] | None:
-        """What a key did, as the call that did it would have said; None if it did nothing."""
+        """The recorded result for an idempotency key, or None."""
         with self._transaction() as connection:
             return _by_key(connection, key)
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from sb.base.values.frozen import frozen
 from sb.config import Config, load_config
 from sb.demo.ledger import Ledger, Order
 from sb.demo.tools import TOOLS, ledger_of
-from sb.frozen import frozen
 from sb.kernel.authority.signing import Label
 from sb.kernel.contracts import SafetyClass, ToolArgSchema, ToolResult
 from sb.kernel.run_context import RunBudget, RunContext
@@ -45,7 +45,7 @@ agents:
 
 @frozen
 class Demo:
-    """What the story left behind.
+    """State after the story.
 
     Args:
         home: the SB_HOME of the story.
@@ -110,7 +110,7 @@ def play(place: Path) -> Demo:
 
 
 def go_on(story: Demo) -> None:
-    """What follows once a person has decided: the reversal that was approved, and the agent's next attempt."""
+    """Go on after the decision: perform the approved reversal, and let the agent try again."""
     with open_runtime(demo_config(story.home)) as runtime:
         runtime.recovery.perform_approved()
         ctx = RunContext.create(AGENT, intent="try again what waited for a person")

@@ -90,7 +90,7 @@ class ShopTools:
 
 @contextmanager
 def _failures() -> Iterator[None]:
-    """What the ledger refuses, as the tool's own answer."""
+    """Turn the ledger's refusals into the tool's own answer."""
     try:
         yield
     except NotFoundError as error:

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from sb.entity.checkpoints import read_checkpoint as read_checkpoint
     from sb.entity.core import Entity as Entity
 else:
-    from sb.lazy import lazy_exports
+    from sb.base.lazy import lazy_exports
 
     __getattr__, __all__ = lazy_exports(
         __name__,

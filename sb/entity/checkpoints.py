@@ -17,14 +17,14 @@ from typing import Any
 
 import orjson
 
-from sb.canonical import NotCanonical, canonical_bytes, digest
+from sb.base.files import write_atomic
+from sb.base.sources import Clock, Ids
+from sb.base.values.canonical import NotCanonical, canonical_bytes, digest
+from sb.base.values.frozen import frozen
 from sb.entity.folders import path_part, private_folder
 from sb.errors import StoreError
-from sb.files import write_atomic
-from sb.frozen import frozen
 from sb.memory.masking import masked_text, refuse_secret
 from sb.protocols import Binding
-from sb.sources import Clock, Ids
 from sb.types import parse_datetime
 
 SCHEMA_VERSION = 1

@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from sb.base.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
+from sb.base.text import nearest, plain
+from sb.base.values.frozen import frozen
+from sb.base.values.references import full_one
 from sb.config import Config
 from sb.entity.checkpoints import Checkpoint, Checkpoints, read_checkpoint
 from sb.entity.restore import FILE, KIND, component_name, location_of
 from sb.errors import CheckFailed, NotFoundError
-from sb.frozen import frozen
 from sb.log import kinds
 from sb.log.event import Subject
 from sb.log.event_log import EventLog
 from sb.protocols import Binding
-from sb.references import full_one
-from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.stack.catalogue import DEFAULT, require_stack
 from sb.store.database import Database
 from sb.store.records.places import GLOBAL
-from sb.text import nearest, plain
 
 if TYPE_CHECKING:
     from sb.entity.core import Entity

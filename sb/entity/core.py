@@ -10,6 +10,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from sb.base.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
+from sb.base.text import checked_name
 from sb.config import Config, current_config
 from sb.entity.checkpoints import FOLDER, Checkpoints, read_checkpoint
 from sb.entity.lifecycle import Lifecycle
@@ -31,9 +33,7 @@ from sb.protocols import (
     StackProtocol,
     SyncResult,
 )
-from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store.records.places import GLOBAL, checked_scope
-from sb.text import checked_name
 from sb.types import SearchResult
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
+from sb.base.text import with_article
 from sb.entity.routing import Routing
 from sb.errors import UsageError
-from sb.text import with_article
 
 
 @runtime_checkable
 class _Caring(Protocol):
-    """What `SQLiteStack` adds to the stack protocol for single memories."""
+    """Operations on single memories that `SQLiteStack` adds to the stack protocol."""
 
     def weaken_memory(self, memory_type: str, memory_id: str, amount: float, *, reason: str = "") -> bool: ...
 
@@ -54,7 +54,7 @@ class Lifecycle(Routing):
         return self._caring_stack().get_memories_derived_from(memory_type, memory_id)
 
     def get_ungrounded_memories(self) -> list[str]:
-        """References to the memories that name sources, none of which is there any more."""
+        """References to memories all of whose named sources are gone."""
         return self._caring_stack().get_ungrounded_memories()
 
     def _caring_stack(self) -> _Caring:

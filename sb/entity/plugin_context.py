@@ -128,7 +128,7 @@ class CoreContext(PluginContext):
         return self._secrets.get(key)
 
     def end(self) -> None:
-        """Be of no more use: the plugin is no longer loaded, and speaks for the core no more."""
+        """End the context: the plugin is unloaded, and speaks for the core no more."""
         self._ended = True
         self._secrets.clear()
 

@@ -11,11 +11,12 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from sb.discovery import PLUGINS, discover
+from sb.base.discovery import PLUGINS, discover
+from sb.base.text import plain
+from sb.base.values.frozen import mutable
 from sb.entity.plugin_context import CoreContext
 from sb.entity.plugin_tools import register_tools
 from sb.errors import PluginError
-from sb.frozen import mutable
 from sb.kernel.registry.registry import ToolRegistry
 from sb.protocols import (
     PROTOCOL_VERSION,
@@ -26,7 +27,6 @@ from sb.protocols import (
     StackProtocol,
 )
 from sb.redaction import redact_text
-from sb.text import plain
 
 logger = logging.getLogger("sb.entity")
 

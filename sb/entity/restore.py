@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sb.discovery import MODELS, PLUGINS, STACK_COMPONENTS, STACKS, discover, find, load_component
+from sb.base.discovery import MODELS, PLUGINS, STACK_COMPONENTS, STACKS, discover, find, load_component
+from sb.base.text import plain
 from sb.protocols import CoreProtocol, StackComponentProtocol, StackProtocol
-from sb.text import plain
 
 if TYPE_CHECKING:
     from sb.entity.checkpoints import Checkpoint

@@ -10,9 +10,9 @@ import uuid
 from datetime import UTC, datetime
 from typing import Any, TypedDict
 
+from sb.base.sources import Clock, Ids
 from sb.errors import NoActiveStackError
 from sb.protocols import StackProtocol
-from sb.sources import Clock, Ids
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.types import SourceType
 from sb.types.vocabulary import SOURCES
@@ -40,7 +40,7 @@ class Origin(TypedDict, total=False):
 
 
 class Routing:
-    """The stacks of a core, of which one is active, and the provenance of what is written to it."""
+    """The stacks of a core, one of them active, and the provenance of its writes."""
 
     def __init__(self, core_id: str, clock: Clock, ids: Ids) -> None:
         self._core_id = core_id

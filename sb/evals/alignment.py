@@ -25,7 +25,7 @@ class AlignedStep(NamedTuple):
 
 
 def aligned(trajectory: Mapping[str, Any] | None, attempt: Mapping[str, Any]) -> list[AlignedStep]:
-    """What a case expects and what an attempt did, in the order of the calls; missing steps behind the step before.
+    """Expected and actual calls side by side, in order; missing steps behind the step before.
 
     Args:
         trajectory, attempt: of a case of a report.
@@ -73,7 +73,7 @@ def _near_misses(
 
 
 def _is_of(name: str, tool: str) -> bool:
-    """Whether a tool is the one that a step names; one that a regular expression names only if they are alike."""
+    """True if a tool is the one that a step names; one that a regular expression names only if they are alike."""
     if name.startswith("re:"):
         return bool(re.match(r"re:(\w+)", name)) and tool.startswith(re.split(r"\W", name[3:], maxsplit=1)[0])
     return fnmatchcase(tool, name)

@@ -1,4 +1,4 @@
-"""What an agent is asked in a case, and what it answered."""
+"""Questions of cases, and agents' answers."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from sb.frozen import frozen
-from sb.kernel.trajectories.model import RecordedCall
+from sb.base.values.frozen import frozen
+from sb.kernel.trajectory_eval.model import RecordedCall
 
 
 @frozen
@@ -36,7 +36,7 @@ class Task:
 
 @frozen
 class AgentRun:
-    """What an agent that is a Python function may return instead of a text.
+    """Return value of a Python agent, in place of a text.
 
     Args:
         output: its last message. cost_cents: what it cost.
@@ -50,7 +50,7 @@ class AgentRun:
 
 @frozen
 class Answer:
-    """What an agent said and did.
+    """An agent's message and calls.
 
     Args:
         output: its last message. calls: its tool calls in the order in which they began.

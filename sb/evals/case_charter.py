@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from sb.base.files import write_atomic
 from sb.config import Config
 from sb.errors import CheckFailed, ConfigError, NotFoundError
-from sb.files import write_atomic
 from sb.kernel.authority.signing import Decider
 from sb.parts import open_charters
 from sb.runtime import Runtime

@@ -20,13 +20,13 @@ from sb.base.reading import (
     record,
     text,
 )
+from sb.base.text import nearest, plain
 from sb.evals.matchers.kinds import decides
 from sb.evals.matchers.registry import matcher
 from sb.evals.matchers.state import relative_path
 from sb.evals.suite import Case, Setup
-from sb.kernel.trajectories.grading import can_fail
-from sb.kernel.trajectories.reading import TRAJECTORY
-from sb.text import nearest, plain
+from sb.kernel.trajectory_eval.grading import can_fail
+from sb.kernel.trajectory_eval.reading import TRAJECTORY
 
 MAX_REPEAT = 1_000
 MAX_SECONDS = 86_400

@@ -7,12 +7,12 @@ from collections.abc import Collection, Iterator, Mapping
 from math import comb
 from typing import NamedTuple
 
+from sb.base.text import counted
+from sb.base.values.frozen import frozen
 from sb.errors import ContractError, ExitCode, UsageError
 from sb.evals.results import CaseVerdict
 from sb.evals.summary import CaseSummary, RunSummary
-from sb.frozen import frozen
-from sb.kernel.boundaries.release import PartChange, ReleaseTuple, diff
-from sb.text import counted
+from sb.kernel.release_tuple.release import PartChange, ReleaseTuple, diff
 
 SIGNIFICANT = 0.05  # fewer passes count as worse if equally good runs had them more rarely
 
@@ -109,7 +109,7 @@ def _removed(
 
 
 def regression(before: CaseSummary, after: CaseSummary, max_cost_growth: float | None = None) -> str:
-    """Why a case is worse than before, or ""."""
+    """The reason why a case is worse than before, or ""."""
     if before.holds and not after.holds:
         return f"{before.verdict} before, {after.verdict} now"
     if not after.counts or not before.counts:
@@ -147,7 +147,7 @@ def _release(before: RunSummary, after: RunSummary) -> tuple[PartChange, ...]:
 
 
 class GateResult(NamedTuple):
-    """Whether a run may pass: the exit code of `sb agent eval`, and what it rests on, a line for each."""
+    """Verdict on a run: the exit code of `sb agent eval`, and its reasons, a line for each."""
 
     exit_code: int
     reasons: tuple[str, ...]

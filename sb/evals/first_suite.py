@@ -8,16 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sb.base.files import write_atomic
+from sb.base.values.frozen import frozen
 from sb.config import Config
 from sb.errors import UsageError
 from sb.evals.exchange.recording import Recording
 from sb.evals.exchange.yaml_text import yaml_text
 from sb.evals.recorded import NOT_RECORDED, recorded_answer, recorded_file, recorded_run, refused_tools
-from sb.files import write_atomic
-from sb.frozen import frozen
 from sb.kernel.contracts import SafetyClass
-from sb.kernel.trajectories.arguments import CallArguments
-from sb.kernel.trajectories.model import RecordedCall, TrajectoryStep
+from sb.kernel.trajectory_eval.arguments import CallArguments
+from sb.kernel.trajectory_eval.model import RecordedCall, TrajectoryStep
 from sb.redaction import one_line, redact, redact_text
 
 LONGEST_VALUE = 200  # characters of an argument that is compared; a model words longer ones anew each time
@@ -43,7 +43,7 @@ _HEADER = """\
 
 @frozen
 class Draft:
-    """What a case is written from.
+    """Draft of a case.
 
     Args:
         source: where it was recorded, for the header. refused: tools that policy or a person refused.
@@ -57,7 +57,7 @@ class Draft:
 
 
 def draft_of_run(run_id: str, config: Config) -> Draft:
-    """What a suite is written from, of a run on record.
+    """The draft of a case from a run on record.
 
     Raises:
         NotFoundError: nothing of the run is on record.
@@ -69,7 +69,7 @@ def draft_of_run(run_id: str, config: Config) -> Draft:
 
 
 def drafts_of_file(path: Path) -> list[Draft]:
-    """What a suite is written from, for each recording of a file; which calls were refused it does not say.
+    """The drafts of a file's recordings; they do not tell which calls were refused.
 
     Raises:
         UsageError: it cannot be read.

@@ -1,4 +1,4 @@
-"""What an agent in a process of its own does in its home: its requests are answered, its calls read afterwards."""
+"""Calls in an agent's own home: its requests are answered, its calls read afterwards."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sb.errors import SBError
 from sb.evals.kernel import answer_request, home_config
 from sb.evals.recorded import recorded_answer
 from sb.kernel.calls.approval import ApprovalState
-from sb.kernel.trajectories.model import RecordedCall
+from sb.kernel.trajectory_eval.model import RecordedCall
 from sb.parts import open_approvals, open_log, open_packets
 
 _LOOK_S = 0.1  # seconds between two looks at the home

@@ -14,15 +14,15 @@ from functools import cache
 from typing import Any
 
 from sb.base.reading import Field, text
+from sb.base.text import shorten
+from sb.base.values.frozen import frozen
 from sb.errors import ModelError
 from sb.evals.answer import Answer
 from sb.evals.exchange.recording import call_document
 from sb.evals.matchers.kinds import Demand, MatcherKind, quote, verdict
 from sb.evals.suite import Match, Matcher, Suite
-from sb.frozen import frozen
 from sb.protocols import ModelMessage, ModelProtocol
 from sb.redaction import redact
-from sb.text import shorten
 
 KIND = "llm_judge"
 VERSION = 1  # of the prompt; raise it with any change of its text
@@ -45,7 +45,7 @@ _LONGEST_REPLY = 10_000
 
 @frozen
 class Rubric:
-    """What a model judges an answer by.
+    """Rubric by which a model judges an answer.
 
     Args:
         model: its id or alias for `llm`; "" for the default one of `llm`.
@@ -59,7 +59,7 @@ class Rubric:
     opened: Callable[[str], ModelProtocol] | None = None
 
     def __call__(self, answer: Answer) -> Match:
-        """What the model says. A model that cannot be used, or gives no verdict, does not pass an answer."""
+        """The model's verdict. An unusable model, or one without a verdict, does not pass an answer."""
         if not self.allowed:
             return Match(True, NOT_ASKED)
         try:
@@ -71,7 +71,7 @@ class Rubric:
 
 
 def prompt(rubric: str, answer: Answer) -> str:
-    """What the model is asked: the rubric, and the masked answer with its calls between fences that it cannot guess."""
+    """The prompt of the judge: the rubric, and the masked answer with its calls between unguessable fences."""
     calls = [redact(call_document(call)) for call in answer.calls]
     evidence = json.dumps({"answer": redact(answer.output), "calls": calls}, ensure_ascii=False, indent=1)
     return PROMPT.format(
@@ -117,7 +117,7 @@ def allow_judges(
 
 
 def judge_release(suites: Sequence[Suite]) -> dict[str, Any]:
-    """What the release of a run says of its judges: prompt version and models; empty if no judge is allowed."""
+    """The judges in a run's release: prompt version and models; empty if no judge is allowed."""
     judges = [
         matcher.judge
         for suite in suites

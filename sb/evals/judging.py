@@ -1,4 +1,4 @@
-"""What an answer, an attempt and a case come to."""
+"""Verdicts on answers, attempts and cases."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from sb.evals.answer import Answer
 from sb.evals.results import Attempt, CaseResult, CaseVerdict
 from sb.evals.suite import Case
-from sb.kernel.trajectories.grading import grade
+from sb.kernel.trajectory_eval.grading import grade
 
 
 def judge(case: Case, answer: Answer) -> Attempt:
@@ -35,7 +35,7 @@ def _cost(case: Case, answer: Answer) -> Iterator[str]:
 
 
 def attempts_of(case: Case, repeat: int | None = None) -> tuple[int, int]:
-    """How often a case runs, and how many of these have to pass: as it says itself, or for another number of runs."""
+    """Attempts of a case, and how many have to pass: its own numbers, or for another number of runs."""
     if repeat is None or repeat == case.repeat:
         return case.repeat, case.min_pass
     return repeat, -(-case.min_pass * repeat // case.repeat)  # rounded up

@@ -14,22 +14,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sb.canonical import digest
+from sb.base.sources import SYSTEM_CLOCK, Clock, CountingIds
+from sb.base.values.canonical import digest
 from sb.config import Config, Home, load_config
 from sb.errors import CheckFailed, ConfigError, SBError
 from sb.evals.case_charter import put_charter
 from sb.evals.suite import Setup, Suite
 from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.authority.signing import Label
-from sb.kernel.boundaries.release import ReleaseTuple
 from sb.kernel.calls.call import ToolCall
 from sb.kernel.execution.executor import Person
 from sb.kernel.policy.patterns import matches
+from sb.kernel.release_tuple.release import ReleaseTuple
 from sb.kernel.replay.shelf import EVERY_AGENT
 from sb.parts import open_packets, open_releases
 from sb.redaction import one_line
 from sb.runtime import Runtime, open_runtime
-from sb.sources import SYSTEM_CLOCK, Clock, CountingIds
 
 WORK, HOME = "work", "home"  # in the folder of an attempt
 _RELEASE = "release.json"  # in a template, once it is whole
@@ -79,7 +79,7 @@ def answer_request(approvals: Approvals, approval_id: str, approve: tuple[str, .
 
 
 def person_of(approve: tuple[str, ...]) -> Person:
-    """Who answers the agent's requests as they are opened."""
+    """The person who answers the agent's requests as they open."""
 
     def decide(approvals: Approvals, approval_id: str, call: ToolCall) -> bool:
         answer_request(approvals, approval_id, approve)
@@ -133,7 +133,7 @@ class CaseHomes:
             self._refuse_reach(config, suite)
 
     def release(self, suite: Suite) -> ReleaseTuple:
-        """What the agent's runs of a suite are made of."""
+        """The release of the agent's runs of a suite."""
         document = json.loads((self._template(suite, Setup()) / _RELEASE).read_bytes())
         return ReleaseTuple.from_document(document)
 
@@ -220,7 +220,7 @@ def _is_below(path: Path, folder: Path) -> bool:
 
 @contextmanager
 def _of_suite(suite: Suite, home: Home) -> Iterator[None]:
-    """What is wrong with the configuration of a home is wrong with its suite's."""
+    """Report a fault in a home's configuration as one in its suite's."""
     try:
         yield
     except ConfigError as error:

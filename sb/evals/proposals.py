@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from sb.base.values.frozen import frozen
 from sb.config import Home
 from sb.evals.agents.agent import AgentUnderTest
 from sb.evals.comparison import Comparison, GateResult, compare, gate
 from sb.evals.running import Options, run_suites
 from sb.evals.suite import Suite
 from sb.evals.summary import RunSummary, summary
-from sb.frozen import frozen
 
 
 @frozen
@@ -28,7 +28,7 @@ class Proposal:
 
 
 class Evaluated(NamedTuple):
-    """What became of a proposal."""
+    """Result of a proposal."""
 
     applied: bool
     gate: GateResult

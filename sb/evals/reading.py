@@ -22,12 +22,12 @@ from sb.base.reading import (
     mapping,
     read_fields,
 )
-from sb.canonical import digest
+from sb.base.text import human_bytes, shorten
+from sb.base.values.canonical import digest
 from sb.errors import ConfigError
 from sb.evals.cases import CASE, CASE_FIELDS
 from sb.evals.suite import Case, Suite
 from sb.evals.templates import FILLED, filled, has_placeholder, rows_of, with_defaults
-from sb.text import human_bytes, shorten
 
 VERSION = 1
 MAX_CASES = 100_000  # of a file, after its tables are written out

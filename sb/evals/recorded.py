@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from sb.base.values.references import full_one, is_prefix
 from sb.config import Config, load_config
 from sb.errors import NotFoundError, UsageError
 from sb.evals.answer import Answer
@@ -21,12 +22,11 @@ from sb.kernel.contracts import SafetyClass, ToolErrorCode
 from sb.kernel.replay.packet import RAN, Packet, Step
 from sb.kernel.review.calls import CallRecord, calls_at, run_calls
 from sb.kernel.review.runs import first_event, runs_at, stated_intent
-from sb.kernel.trajectories.model import RecordedCall
+from sb.kernel.trajectory_eval.model import RecordedCall
 from sb.log.event_log import EventLog
 from sb.log.kinds import RUN_FINISHED
 from sb.parts import open_log, open_packets, open_registry
 from sb.redaction import one_line
-from sb.references import full_one, is_prefix
 
 LARGEST_FILE = 256 << 20  # bytes
 NOT_RECORDED = "[not recorded]"  # the value of an argument of which the log has only the name
@@ -184,7 +184,7 @@ def _logged_call(call: CallRecord, captured: dict[str, Step]) -> RecordedCall:
 
 
 def _success(payload: dict[str, Any]) -> bool | None:
-    """Whether a call succeeded, by its newest event; None while it has no outcome, or that is unknown."""
+    """True if a call succeeded, by its newest event; None without an outcome, or with an unknown one."""
     if payload.get("phase") == "refused" or payload.get("state") == _FAILED:
         return False
     return True if payload.get("state") == _DONE else None
@@ -283,7 +283,7 @@ def _recording(path: Path, line: int, value: Any) -> Recording:
 
 @contextmanager
 def _of_line(path: Path, line: int) -> Iterator[None]:
-    """What cannot be read is an error of this line."""
+    """Report what cannot be read as an error of this line."""
     try:
         yield
     except (ValueError, TypeError, AttributeError) as error:  # records of others may have anything anywhere

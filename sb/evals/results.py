@@ -1,4 +1,4 @@
-"""What became of the cases of a run of evals."""
+"""Results of the cases of a run of evals."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
+from sb.base.values.frozen import frozen
 from sb.evals.answer import Answer
-from sb.frozen import frozen
-from sb.kernel.trajectories.model import Trajectory, TrajectoryGrade
+from sb.kernel.trajectory_eval.model import Trajectory, TrajectoryGrade
 
 
 class CaseVerdict(StrEnum):
-    """What a case comes to."""
+    """Verdict on a case."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -41,7 +41,7 @@ class Attempt:
 
 @frozen
 class CaseResult:
-    """What became of one case.
+    """Result of one case.
 
     Args:
         suite: the name of its suite. passes: how many attempts passed.
@@ -65,7 +65,7 @@ class CaseResult:
 
     @property
     def holds(self) -> bool:
-        """Whether a gate lets the case pass: a flaky one only if enough of its attempts passed."""
+        """True if a gate lets the case pass: a flaky one only if enough of its attempts passed."""
         if self.verdict is CaseVerdict.FLAKY:
             return self.passes >= self.needed
         return self.verdict not in (CaseVerdict.FAILED, CaseVerdict.ERROR)

@@ -13,6 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from sb.base.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
+from sb.base.text import nearest
+from sb.base.values.frozen import frozen, mutable
 from sb.config import Home
 from sb.errors import SBError, UsageError
 from sb.evals.agents.agent import AgentUnderTest
@@ -23,11 +26,8 @@ from sb.evals.judging import attempts_of, case_result, judge
 from sb.evals.kernel import CaseHomes
 from sb.evals.results import Attempt, CaseResult, EvalRun
 from sb.evals.suite import Case, Suite
-from sb.frozen import frozen, mutable
-from sb.kernel.boundaries.release import ReleasePart
+from sb.kernel.release_tuple.release import ReleasePart
 from sb.redaction import one_line, redact_text
-from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
-from sb.text import nearest
 
 _Ended = queue.SimpleQueue[tuple[int, int, Future[Attempt | None]]]
 _LOOK_S = 0.2  # seconds between two looks at what became of the attempts
@@ -36,7 +36,7 @@ _OVER_COST = "not run: the cases before it cost {cost:g} cents, and --max-cost i
 
 @frozen
 class Options:
-    """How a run is made.
+    """Options of a run.
 
     Args:
         jobs: how many attempts run at a time.
@@ -58,13 +58,13 @@ class Options:
 
     @property
     def selects(self) -> bool:
-        """Whether only some cases may run."""
+        """True if only some cases may run."""
         return bool(self.keyword or self.tags)
 
 
 @mutable
 class Progress:
-    """How far a run is.
+    """Progress of a run.
 
     Args:
         total, done: cases. failed: that a gate does not let pass. running: cases at work, by when they began.

@@ -37,7 +37,7 @@ def suite_schema() -> dict[str, Any]:
 
 
 def _or_placeholder(schema: Any) -> Any:
-    """The schema, with a placeholder for each value that is no text."""
+    """The schema, with a placeholder for each value that is not text."""
     if isinstance(schema, list):
         return [_or_placeholder(item) for item in schema]
     if not isinstance(schema, Mapping):

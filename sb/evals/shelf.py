@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from sb.base.files import write_atomic
+from sb.base.values.references import full_one
 from sb.errors import NotFoundError, StoreError, UsageError
 from sb.evals.summary import RunSummary, baseline_text, read_report, read_summary
-from sb.files import write_atomic
 from sb.redaction import one_line, redact_text
-from sb.references import full_one
 
 KEPT = 200  # runs; the oldest go first
 _NAME = re.compile(r"\d{8}T\d{12}-[A-Za-z0-9_-]{1,64}\.jsonl")

@@ -7,13 +7,13 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from sb.base.values.frozen import frozen
 from sb.evals.answer import Answer
-from sb.frozen import frozen
-from sb.kernel.trajectories.model import Trajectory
+from sb.kernel.trajectory_eval.model import Trajectory
 
 
 class Match(NamedTuple):
-    """What a matcher says of an answer.
+    """A matcher's verdict on an answer.
 
     Args:
         line: what was expected and what came, in one line; "" if it matches.
@@ -31,12 +31,12 @@ class Matcher(Protocol):
         """The name by which suites call it, such as `contains`."""
 
     def match(self, answer: Answer) -> Match:
-        """Whether the answer is as demanded. Never raises for anything an agent may answer."""
+        """Match an answer with the demand. Never raises, whatever an agent answers."""
 
 
 @frozen
 class Setup:
-    """What a case finds when it begins.
+    """Setup of a case.
 
     Args:
         files: contents by path below the working folder.

@@ -12,9 +12,9 @@ from statistics import fmean, median
 from typing import Any
 
 from sb import __version__
+from sb.base.values.frozen import frozen
 from sb.errors import UsageError
 from sb.evals.results import CaseResult, CaseVerdict, EvalRun
-from sb.frozen import frozen
 from sb.redaction import one_line
 
 FORMAT = "sb-agent-eval"
@@ -50,7 +50,7 @@ class CaseSummary:
 
     @property
     def counts(self) -> bool:
-        """Whether it says anything about the agent: it ran, and was expected to pass."""
+        """True if it says anything about the agent: it ran, and was expected to pass."""
         return self.verdict in _COMPARED
 
 
@@ -136,7 +136,7 @@ def command_again(suites: Iterable[str], agent: str, case_id: str = "") -> str:
 
 
 def head_document(run: RunSummary) -> dict[str, Any]:
-    """What a report says of the run as a whole."""
+    """The report's part on the run as a whole."""
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -153,7 +153,7 @@ def head_document(run: RunSummary) -> dict[str, Any]:
 
 
 def case_document(case: CaseSummary) -> dict[str, Any]:
-    """What a report says of a case."""
+    """The report's part on a case."""
     return vars(case) | {"verdict": str(case.verdict)}
 
 

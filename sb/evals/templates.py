@@ -8,7 +8,7 @@ from typing import Any
 
 from sb.base.located import FilledText, LocatedList, LocatedMapping, line_of
 from sb.base.reading import Place, describe
-from sb.text import json_text, nearest
+from sb.base.text import json_text, nearest
 
 FILLED = ("input", "matchers", "trajectory", "setup")  # the keys of a case in which variables are filled in
 REPLACED = ("input", "vars")  # those that a case does not add to
@@ -114,7 +114,7 @@ def _as_text(value: Any) -> str:
 
 
 def has_placeholder(value: Any) -> bool:
-    """Whether a placeholder is anywhere in a value."""
+    """True if a placeholder is anywhere in a value."""
     if isinstance(value, str):
         return "{{" in value and _PLACEHOLDER.search(value) is not None
     if isinstance(value, Mapping):

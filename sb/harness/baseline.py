@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from sb.base.text import json_text
 from sb.kernel.harness_audit import AuditReport
-from sb.text import json_text
 
 _OF_A_CONTROL = ("id", "title", "status")
 

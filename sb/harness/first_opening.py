@@ -1,4 +1,4 @@
-"""What the first opening of a home leaves in it, made once in an audit and written for each probe."""
+"""Files of a home's first opening, made once in an audit and written for each probe."""
 
 from __future__ import annotations
 

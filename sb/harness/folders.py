@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from shutil import rmtree
 
+from sb.base.sources import SYSTEM_CLOCK
 from sb.errors import SBError
-from sb.sources import SYSTEM_CLOCK
 
 _PREFIX = "sb-audit-"
 _YOUNG_S = 60.0  # until then a folder may have been made and not be held yet

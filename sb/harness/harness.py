@@ -8,6 +8,7 @@ from functools import update_wrapper
 from pathlib import Path
 from typing import Any
 
+from sb.base.sources import CountingIds, SteeredClock
 from sb.config.home import Home
 from sb.config.model import assemble
 from sb.harness.first_opening import FirstOpening
@@ -17,7 +18,6 @@ from sb.kernel.contracts import SafetyClass, ToolResult
 from sb.kernel.registry.registry import SHIPPED, RegisteredTool
 from sb.kernel.run_context import RunContext
 from sb.runtime import Runtime, open_runtime
-from sb.sources import CountingIds, SteeredClock
 
 AUDITOR = Label("auditor")
 _OWN_IDS = 1 << 16  # where a probe's ids begin: those below are of the first opening of its home
@@ -33,7 +33,7 @@ class Counted:
 
     @property
     def called(self) -> int:
-        """How often."""
+        """The number of calls."""
         return len(self.calls)
 
     def __call__(self, **args: Any) -> Any:

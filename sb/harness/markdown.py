@@ -28,7 +28,7 @@ def render(report: AuditReport) -> str:
 
 
 def _about(version: str, graded: int, known: int) -> str:
-    """What was graded: a page of CI is read beside results about the repository that it is shown in."""
+    """The subject of the grades: CI shows them beside results about the repository."""
     return (
         f"SecondBrain {markdown_literal(version)}, as it is installed, graded against {graded} of its {known}"
         " controls by using it. Nothing of the repository that this ran in was looked at."

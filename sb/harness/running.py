@@ -88,7 +88,7 @@ class _Cleaning:
         self.over = False
 
     def trouble_with(self, probe: Probe) -> str:
-        """Why the probe did not come to its end, or "".
+        """The reason why the probe did not come to its end, or "".
 
         Told apart here, in its own thread: in the caller's, a KeyboardInterrupt is somebody who wants to stop.
         """

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
+from sb.base.text import plain, revealed
 from sb.kernel.harness_audit import AuditReport
 from sb.present.reports import markdown_literal
-from sb.text import plain, revealed
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _SECURITY_SEVERITY = {"P0": "8.0", "P1": "5.0", "P2": "2.0"}  # inside GitHub's bands high, medium and low
@@ -72,7 +72,7 @@ def _rule(control: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _help(control: Mapping[str, Any]) -> dict[str, str]:
-    """What GitHub shows with an alert, to somebody who may not know the audit."""
+    """The help that GitHub shows with an alert, to somebody who may not know the audit."""
     checks = [f"{check['kind']} {check['name']}: {check['says']}" for check in control["checks"]]
 
     def written(literally: Callable[[str], str]) -> str:

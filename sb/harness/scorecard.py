@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sb.base.text import plain
 from sb.kernel.harness_audit import AuditReport, Comparison, ControlStatus, Grade
-from sb.text import plain
 
 MARKS = {ControlStatus.PASS: "✓", ControlStatus.PARTIAL: "~", ControlStatus.FAIL: "✗"}
 QUEUE_SHOWN = 5
@@ -114,7 +114,7 @@ def verdict_of(comparison: Comparison, exit_code: int) -> str:
 
 
 def changes(comparison: Comparison) -> Iterator[str]:
-    """What changed since an earlier report."""
+    """Changes since an earlier report."""
     yield plain(f"since {comparison.before_version} ({percent(comparison.before_score)}):", one_line=True)
     if not comparison.same_catalogue:
         yield "  the catalogue is another one since: a control may have changed its meaning"

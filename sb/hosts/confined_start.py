@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
+from sb.base.repository import project_folder
+from sb.base.sources import SYSTEM_CLOCK
 from sb.config import Config, load_config
 from sb.confinement import processes
 from sb.confinement.beside import OPTIONS_MEMORY
@@ -19,8 +21,6 @@ from sb.hosts.hooks.confined.confining import Confining
 from sb.hosts.hooks.event import HookEvent, Moment
 from sb.hosts.install.confine_script import REFUSED
 from sb.hosts.servers import own_server_commands
-from sb.repository import project_folder
-from sb.sources import SYSTEM_CLOCK
 
 _HOST = "claude-code"
 _OPTIONS_FD = 9

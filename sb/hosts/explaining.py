@@ -5,17 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from sb.base.text import counted
+from sb.base.values.frozen import frozen
 from sb.config import Config
-from sb.frozen import frozen
 from sb.hosts.hooks.event import GovernedCall
 from sb.hosts.hooks.guards.advising import safer, shell_call
 from sb.hosts.hooks.preview import Outcome, Preview, Previewed
 from sb.kernel.contracts import SafetyClass
-from sb.kernel.reversal_contracts import ReversalClass
+from sb.kernel.reversibility.contracts import ReversalClass
 from sb.shell import ShellVerdict
 from sb.shell.parsing.words import display
 from sb.shell.programs.advice import Advice
-from sb.text import counted
 
 HOST = "claude-code"  # whose rules about agents apply, unless another is named
 

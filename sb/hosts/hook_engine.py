@@ -8,10 +8,10 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
+from sb.base.sources import SYSTEM_CLOCK
 from sb.config.home import Home
 from sb.confinement.engines import Engine
 from sb.confinement.store import ConfineStore
-from sb.sources import SYSTEM_CLOCK
 from sb.tools.hosted.guarding import current_runtime, interpreter
 
 COMMAND = "engine"  # what prints it, of the file that hooks start with

@@ -5,8 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
+from sb.base.text import nearest, plain
 from sb.errors import NotFoundError
-from sb.text import nearest, plain
 
 if TYPE_CHECKING:
     from sb.hosts.hooks.adapter import Adapter

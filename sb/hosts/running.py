@@ -23,6 +23,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from sb.base.repository import project_folder
+from sb.base.sources import Clock
+from sb.base.text import nearest, plain
+from sb.base.values.frozen import frozen
 from sb.config import Config
 from sb.config.home import user_folder
 from sb.confinement import bubblewrap
@@ -31,7 +35,6 @@ from sb.confinement.profile import Profile
 from sb.confinement.terminal import is_closed_by_system, terminal_filter
 from sb.confinement.watched import moved_away
 from sb.errors import UsageError
-from sb.frozen import frozen
 from sb.hosts.hook_engine import engine_of_hooks
 from sb.hosts.hooks import resident
 from sb.hosts.hooks.calls.context import judging_context
@@ -40,9 +43,6 @@ from sb.hosts.hooks.event import HookEvent, Moment
 from sb.hosts.install.records import installed_hosts
 from sb.hosts.registry import WITH_RUN, WITH_SETTINGS
 from sb.hosts.runs import NAME_BYTES, SECRET_BYTES, Run, Runs, environment_of
-from sb.repository import project_folder
-from sb.sources import Clock
-from sb.text import nearest, plain
 from sb.tools.hosted.guarding import current_runtime, interpreter
 
 _HELPER_S = 10.0

@@ -17,11 +17,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from sb.base.files import write_atomic
+from sb.base.values.frozen import frozen
 from sb.config.home import Home
 from sb.config.model import SETTINGS
 from sb.confinement.profile import Profile
-from sb.files import write_atomic
-from sb.frozen import frozen
 
 PASS = "pass"
 NAME_BYTES, SECRET_BYTES = 16, 32

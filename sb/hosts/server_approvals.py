@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sb.base.text import counted, nearest
 from sb.errors import NotFoundError
 from sb.hosts.hooks.event import Server
 from sb.hosts.registry import WITH_SERVERS
 from sb.hosts.servers import configured_servers
-from sb.text import counted, nearest
 
 if TYPE_CHECKING:
     from sb.config import Config

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from sb.canonical import NotCanonical, canonical_bytes, digest
+from sb.base.values.canonical import NotCanonical, canonical_bytes, digest
 from sb.hosts.hooks.event import NativeCall, Server
 from sb.hosts.registry import WITH_SERVERS
 from sb.redaction import one_line, redact

@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from sb.base.sources import SYSTEM_CLOCK
+from sb.base.text import counted, plain, shorten
 from sb.config import Config
 from sb.errors import ConfigError, SBError
 from sb.hosts.identity import run_id_of
@@ -21,9 +23,7 @@ from sb.kernel.review.session_usage import load_usage
 from sb.kernel.review.status_figures import StatusFigures, status_figures
 from sb.kernel.review.usage import cost_usd
 from sb.present.usage import dollars
-from sb.sources import SYSTEM_CLOCK
 from sb.store import driver
-from sb.text import counted, plain, shorten
 
 LONGEST = 1 << 20  # characters of the host's JSON
 HOST = "claude-code"  # the one that documents such a line
@@ -96,7 +96,7 @@ def _counts(figures: StatusFigures) -> Iterator[str]:
 
 def _scope(folder: str) -> str:
     """The memory scope of a project, as the hooks name it, for names without secrets."""
-    from sb.repository import project_folder
+    from sb.base.repository import project_folder
 
     root = project_folder(Path(os.path.realpath(folder))) if os.path.isabs(folder) else ""
     name = re.sub(r"[\s\x00-\x1f\x7f]+", "-", os.path.basename(root))[:150]

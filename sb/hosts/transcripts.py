@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple
 
-from sb.frozen import mutable
+from sb.base.values.frozen import mutable
 from sb.hosts.hooks.event import NativeCall
 from sb.kernel.review.usage import Tokens
 
@@ -293,7 +293,7 @@ def find_transcripts(root: Path, depth: int, fits: Callable[[Path], bool]) -> It
 
 
 def is_path(text: str) -> bool:
-    """Whether a text can name a file: resolving a longer one takes minutes, and others are refused with an error."""
+    """True if a text can name a file: resolving a longer one takes minutes, and others are refused with an error."""
     try:
         return len(text) <= LONGEST_PATH and b"\0" not in os.fsencode(text)
     except UnicodeEncodeError:

@@ -52,7 +52,7 @@ def advance(folder: Path, run_id: str, event: HookEvent, *, most: int = MOST_REA
 
 
 def over_cap(config: Config, run_id: str, event: HookEvent) -> str:
-    """Why the cost of a session refuses its calls; "" while it is below the cap, or unknown."""
+    """The reason why the cost of a session refuses its calls; "" while it is below the cap, or unknown."""
     session = advance(config.home.usage, run_id, event)
     cost = cost_usd(session.usage, config.prices) if session else None
     cap = config.budget.session_cost_usd

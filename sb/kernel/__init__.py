@@ -12,8 +12,15 @@ if TYPE_CHECKING:
     from sb.kernel.agent_charter import CharterFiles as CharterFiles
     from sb.kernel.agent_charter import Charters as Charters
     from sb.kernel.agent_charter import CharterState as CharterState
-    from sb.kernel.calls.mutations import MutationStore as MutationStore
-    from sb.kernel.calls.mutations import Reversibility as Reversibility
+    from sb.kernel.compensation.dispatcher import CompensationDispatcher as CompensationDispatcher
+    from sb.kernel.compensation.outcome import CompensationKind as CompensationKind
+    from sb.kernel.compensation.outcome import CompensationOutcome as CompensationOutcome
+    from sb.kernel.compensation.outcome import FailedCall as FailedCall
+    from sb.kernel.compensation.outcome import FailureNotice as FailureNotice
+    from sb.kernel.compensation.reversal_guard import NoReversalToken as NoReversalToken
+    from sb.kernel.compensation.reversal_guard import TokenStore as TokenStore
+    from sb.kernel.compensation.reversal_guard import guard as guard
+    from sb.kernel.compensation.wiring import executor_dispatcher as executor_dispatcher
     from sb.kernel.context_sources import SENSITIVITIES as SENSITIVITIES
     from sb.kernel.context_sources import AccessMode as AccessMode
     from sb.kernel.context_sources import ContextSource as ContextSource
@@ -45,16 +52,16 @@ if TYPE_CHECKING:
     from sb.kernel.durable_execution import WorkflowClaimed as WorkflowClaimed
     from sb.kernel.durable_execution import WorkflowConflict as WorkflowConflict
     from sb.kernel.durable_execution import WorkflowJournal as WorkflowJournal
+    from sb.kernel.error_classifier.classifier import classify as classify
+    from sb.kernel.error_classifier.verdicts import PLAYBOOK as PLAYBOOK
+    from sb.kernel.error_classifier.verdicts import CompensationAction as CompensationAction
+    from sb.kernel.error_classifier.verdicts import Verdict as Verdict
+    from sb.kernel.error_classifier.verdicts import verdict_for as verdict_for
     from sb.kernel.error_kinds import ErrorKind as ErrorKind
     from sb.kernel.error_kinds import tool_failure as tool_failure
     from sb.kernel.events import AssumptionInvalidated as AssumptionInvalidated
     from sb.kernel.events import EventBus as EventBus
     from sb.kernel.execution.executor import ToolExecutor as ToolExecutor
-    from sb.kernel.failures.classifier import classify as classify
-    from sb.kernel.failures.verdicts import PLAYBOOK as PLAYBOOK
-    from sb.kernel.failures.verdicts import CompensationAction as CompensationAction
-    from sb.kernel.failures.verdicts import Verdict as Verdict
-    from sb.kernel.failures.verdicts import verdict_for as verdict_for
     from sb.kernel.functions.governed import ToolCallFailed as ToolCallFailed
     from sb.kernel.functions.governed import ToolCallRefused as ToolCallRefused
     from sb.kernel.functions.governed import governed as governed
@@ -95,20 +102,11 @@ if TYPE_CHECKING:
     from sb.kernel.policy.permissions import PolicyAction as PolicyAction
     from sb.kernel.policy.permissions import PolicyDecision as PolicyDecision
     from sb.kernel.policy.permissions import ToolPolicy as ToolPolicy
-    from sb.kernel.recovery.compensation import CompensationDispatcher as CompensationDispatcher
-    from sb.kernel.recovery.compensation_outcome import CompensationKind as CompensationKind
-    from sb.kernel.recovery.compensation_outcome import CompensationOutcome as CompensationOutcome
-    from sb.kernel.recovery.compensation_outcome import FailedCall as FailedCall
-    from sb.kernel.recovery.compensation_outcome import FailureNotice as FailureNotice
-    from sb.kernel.recovery.compensation_wiring import executor_dispatcher as executor_dispatcher
-    from sb.kernel.recovery.loop import DecisionStore as DecisionStore
-    from sb.kernel.recovery.loop import RecoveryLoop as RecoveryLoop
-    from sb.kernel.recovery.loop import RuntimeDecisionRecord as RuntimeDecisionRecord
-    from sb.kernel.recovery.loop import ask_a_person as ask_a_person
-    from sb.kernel.recovery.loop import registry_approval_resolver as registry_approval_resolver
-    from sb.kernel.recovery.reversal_guard import NoReversalToken as NoReversalToken
-    from sb.kernel.recovery.reversal_guard import TokenStore as TokenStore
-    from sb.kernel.recovery.reversal_guard import guard as guard
+    from sb.kernel.recovery_loop.loop import DecisionStore as DecisionStore
+    from sb.kernel.recovery_loop.loop import RecoveryLoop as RecoveryLoop
+    from sb.kernel.recovery_loop.loop import RuntimeDecisionRecord as RuntimeDecisionRecord
+    from sb.kernel.recovery_loop.loop import ask_a_person as ask_a_person
+    from sb.kernel.recovery_loop.loop import registry_approval_resolver as registry_approval_resolver
     from sb.kernel.red_team import LONGEST as LONGEST
     from sb.kernel.red_team import Category as Category
     from sb.kernel.red_team import Origin as Origin
@@ -132,13 +130,15 @@ if TYPE_CHECKING:
     from sb.kernel.replay import changed_facts as changed_facts
     from sb.kernel.replay import divergences as divergences
     from sb.kernel.replay import packet_of as packet_of
-    from sb.kernel.reversal_contracts import Assumption as Assumption
-    from sb.kernel.reversal_contracts import BlastRadius as BlastRadius
-    from sb.kernel.reversal_contracts import MutationRef as MutationRef
-    from sb.kernel.reversal_contracts import MutationState as MutationState
-    from sb.kernel.reversal_contracts import RecoveryApprovalMode as RecoveryApprovalMode
-    from sb.kernel.reversal_contracts import ReversalClass as ReversalClass
-    from sb.kernel.reversal_contracts import ReversalSpec as ReversalSpec
+    from sb.kernel.reversibility.contracts import Assumption as Assumption
+    from sb.kernel.reversibility.contracts import BlastRadius as BlastRadius
+    from sb.kernel.reversibility.contracts import MutationRef as MutationRef
+    from sb.kernel.reversibility.contracts import MutationState as MutationState
+    from sb.kernel.reversibility.contracts import RecoveryApprovalMode as RecoveryApprovalMode
+    from sb.kernel.reversibility.contracts import ReversalClass as ReversalClass
+    from sb.kernel.reversibility.contracts import ReversalSpec as ReversalSpec
+    from sb.kernel.reversibility.mutations import MutationStore as MutationStore
+    from sb.kernel.reversibility.mutations import Reversibility as Reversibility
     from sb.kernel.run_context import IrreversibilityBudget as IrreversibilityBudget
     from sb.kernel.run_context import LocaleCode as LocaleCode
     from sb.kernel.run_context import RiskDimension as RiskDimension
@@ -152,7 +152,7 @@ if TYPE_CHECKING:
     from sb.kernel.trajectory_eval import grade as grade
     from sb.kernel.trajectory_eval import read_trajectory as read_trajectory
 else:
-    from sb.lazy import lazy_exports
+    from sb.base.lazy import lazy_exports
 
     __getattr__, __all__ = lazy_exports(
         __name__,
@@ -160,7 +160,7 @@ else:
             "sb.kernel.agent_charter": (
                 "GRACE_DAYS UNSTATED AgentCharter CharterEntry CharterFiles CharterState Charters"
             ),
-            "sb.kernel.calls.mutations": "MutationStore Reversibility",
+            "sb.kernel.reversibility.mutations": "MutationStore Reversibility",
             "sb.kernel.context_sources": (
                 "SENSITIVITIES AccessMode ContextSource ContextSourceRegistry SourceRefused read_sources"
             ),
@@ -178,8 +178,8 @@ else:
             "sb.kernel.error_kinds": "ErrorKind tool_failure",
             "sb.kernel.events": "AssumptionInvalidated EventBus",
             "sb.kernel.execution.executor": "ToolExecutor",
-            "sb.kernel.failures.classifier": "classify",
-            "sb.kernel.failures.verdicts": "PLAYBOOK CompensationAction Verdict verdict_for",
+            "sb.kernel.error_classifier.classifier": "classify",
+            "sb.kernel.error_classifier.verdicts": "PLAYBOOK CompensationAction Verdict verdict_for",
             "sb.kernel.functions.governed": "ToolCallFailed ToolCallRefused governed register_governed",
             "sb.kernel.harness_audit": (
                 "AuditReport Catalogue Check Control ControlSeverity ControlStatus Criterion Grade "
@@ -195,15 +195,15 @@ else:
             ),
             "sb.kernel.memory_read_policy": "DeniedRead ReadPolicy denied_reads",
             "sb.kernel.policy.permissions": "PolicyAction PolicyDecision ToolPolicy",
-            "sb.kernel.recovery.compensation": "CompensationDispatcher",
-            "sb.kernel.recovery.compensation_outcome": (
+            "sb.kernel.compensation.dispatcher": "CompensationDispatcher",
+            "sb.kernel.compensation.outcome": (
                 "CompensationKind CompensationOutcome FailedCall FailureNotice"
             ),
-            "sb.kernel.recovery.compensation_wiring": "executor_dispatcher",
-            "sb.kernel.recovery.loop": (
+            "sb.kernel.compensation.wiring": "executor_dispatcher",
+            "sb.kernel.recovery_loop.loop": (
                 "DecisionStore RecoveryLoop RuntimeDecisionRecord ask_a_person registry_approval_resolver"
             ),
-            "sb.kernel.recovery.reversal_guard": "NoReversalToken TokenStore guard",
+            "sb.kernel.compensation.reversal_guard": "NoReversalToken TokenStore guard",
             "sb.kernel.red_team": "LONGEST Category Origin check",
             "sb.kernel.registry.registry": "ToolRegistry get_default_registry",
             "sb.kernel.release_tuple": "PARTS Drift PartChange ReleaseEntry ReleasePart ReleaseTuple Releases diff",
@@ -211,7 +211,7 @@ else:
                 "Capture Divergence MemoryCapture Packet "
                 "PacketFile PacketShelf changed_facts divergences packet_of"
             ),
-            "sb.kernel.reversal_contracts": (
+            "sb.kernel.reversibility.contracts": (
                 "Assumption BlastRadius MutationRef MutationState RecoveryApprovalMode ReversalClass "
                 "ReversalSpec"
             ),

@@ -13,9 +13,9 @@ from dataclasses import field, fields
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from sb.canonical import NotCanonical, canonical_bytes, digest
+from sb.base.values.canonical import NotCanonical, canonical_bytes, digest
+from sb.base.values.frozen import frozen, mutable
 from sb.errors import ContractError
-from sb.frozen import frozen, mutable
 from sb.kernel.results import (
     ResultDetails,
     ToolError,
@@ -24,7 +24,7 @@ from sb.kernel.results import (
     ToolResult,
     new_call_id,
 )
-from sb.kernel.reversal_contracts import (
+from sb.kernel.reversibility.contracts import (
     Assumption,
     BlastRadius,
     MutationRef,
@@ -84,7 +84,7 @@ GOVERNANCE_METADATA = (
 
 
 class SafetyClass(StrEnum):
-    """How much harm a tool can do, in rising order."""
+    """Safety class of a tool: the harm it can do, in rising order."""
 
     READ_ONLY = "read_only"
     LOCAL_WRITE = "local_write"
@@ -166,7 +166,7 @@ class ToolReturnSchema:
 
 
 def value_matches(type_name: str, value: Any) -> bool:
-    """Whether a JSON value is of a declared type; a boolean is not a number, 1.0 is an integer."""
+    """True if a JSON value is of a declared type; a boolean is not a number, 1.0 is an integer."""
     if isinstance(value, bool):
         return type_name in ("boolean", "any")
     if type_name == "integer" and isinstance(value, float):
@@ -312,7 +312,7 @@ class ToolSpec:
 
     @property
     def side_effecting(self) -> bool:
-        """Whether a call may change something: such calls have an intent, a hard deadline and can be in doubt."""
+        """True if a call may change something: such calls have an intent, a hard deadline and can be in doubt."""
         return self.effective_class is not SafetyClass.READ_ONLY
 
     @property
@@ -326,11 +326,11 @@ class ToolSpec:
         return self.safety_class
 
     def allows_agent(self, agent_name: str) -> bool:
-        """Whether the tool's own allowlist has this agent; an empty one has every agent."""
+        """True if the tool's own allowlist has this agent; an empty one has every agent."""
         return not self.allowlisted_agents or agent_name in self.allowlisted_agents
 
     def contract_document(self) -> dict[str, Any]:
-        """What the fingerprint covers, as plain JSON values: the contract that an operator approves."""
+        """The contract that an operator approves, as plain JSON: all that the fingerprint covers."""
         document: dict[str, Any] = {
             "tool_id": self.tool_id,
             "name": self.name,
@@ -360,7 +360,7 @@ class ToolSpec:
         return self.reversal or _DERIVED[self.effective_class]
 
     def reversal_document(self) -> dict[str, Any]:
-        """What the reversal fingerprint covers: the way back that an operator approves."""
+        """The reversal that an operator approves, as plain JSON: all that its fingerprint covers."""
         risk = {key: self.metadata.get(key) for key in ("risk_dimension", "value_arg")}
         return {"tool_id": self.tool_id, **self.resolved_reversal().to_dict(), **risk}
 
@@ -387,7 +387,7 @@ def _digest_of(document: bytes) -> str:
 
 @mutable
 class AgentCapabilities:
-    """What a domain agent declares that it needs; enforced once registered.
+    """Capabilities that a domain agent declares; enforced once registered.
 
     Args:
         tool_allowlist: tool ids it may call; empty means any tool up to the ceiling.

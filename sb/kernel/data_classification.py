@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sb.redaction import redact_json as redact_json
     from sb.redaction import redact_text as redact_text
 else:
-    from sb.lazy import lazy_exports
+    from sb.base.lazy import lazy_exports
 
     # The masks of the log and the recognisers of personal data are seldom wanted by one and the same process.
     __getattr__, __all__ = lazy_exports(

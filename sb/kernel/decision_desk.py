@@ -17,10 +17,10 @@ from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Decider, required
 from sb.kernel.baselines.seen import SURFACES
 from sb.kernel.baselines.store import ContractBaselineStore
-from sb.kernel.incidents.kill_switch import KillSwitch
-from sb.kernel.recovery.escalations import Escalations, EscalationState
-from sb.kernel.recovery.settling import Settlement, settlement
-from sb.kernel.workflows.doubt import confirm, in_doubt
+from sb.kernel.durable_execution.doubt import confirm, in_doubt
+from sb.kernel.incident_response.kill_switch import KillSwitch
+from sb.kernel.recovery_loop.escalations import Escalations, EscalationState
+from sb.kernel.recovery_loop.settling import Settlement, settlement
 from sb.log.event_log import EventLog
 from sb.redaction import one_line
 
@@ -129,7 +129,7 @@ class DecisionDesk:
 
 
 def _read(request: Any) -> tuple[str, dict[str, Any]]:
-    """What is asked for; raises DeniedError for what is none of the decisions, or holds something else."""
+    """Parse a decision request; raises DeniedError for an unknown one or other content."""
     kind = request.get("decision") if isinstance(request, dict) else None
     if not isinstance(kind, str) or kind not in FIELDS:
         name = one_line(str(kind), 40)

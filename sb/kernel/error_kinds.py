@@ -1,6 +1,6 @@
 """Kinds of failure, and how a tool names the one it means.
 
-What failed is kept apart from what to do about it, which is `sb.kernel.recovery.compensation`'s question. Source: the survival
+What failed is kept apart from what to do about it, which is `sb.kernel.compensation.dispatcher`'s question. Source: the survival
 layer, section 2.
 """
 
@@ -14,7 +14,7 @@ from sb.kernel.contracts import ToolError, ToolErrorCode
 
 
 class ErrorKind(StrEnum):
-    """What failed.
+    """Kind of a failure.
 
     IDEMPOTENCY_CONFLICT: the same request was accepted before. EVIDENCE_STALE: what the call was based on has changed.
     CONTENT_FILTER, REFUSAL: a model's provider, or the model, said no. AUTH: credentials, permissions or the account's
@@ -102,7 +102,7 @@ def tool_failure(kind: ErrorKind, message: str, retry_after_s: float | None = No
 
 
 def marked(code: ToolErrorCode | None, message: str) -> tuple[ErrorKind, str, float | None]:
-    """What a failed call says: its kind, its message without the mark, and the seconds to wait (None: not said).
+    """The kind, message without its mark, and seconds to wait (None: not given) of a failed call.
 
     A mark that contradicts the code is not believed.
     """

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sb.frozen import frozen
+from sb.base.values.frozen import frozen
 
 
 @frozen

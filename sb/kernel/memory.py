@@ -11,12 +11,12 @@ from collections.abc import Callable
 from dataclasses import field
 from typing import Any, Protocol, runtime_checkable
 
-from sb.canonical import NotCanonical, freeze
-from sb.frozen import mutable
+from sb.base.sources import SYSTEM_CLOCK, Clock
+from sb.base.values.canonical import NotCanonical, freeze
+from sb.base.values.frozen import mutable
 from sb.log.event import Subject
 from sb.log.event_log import EventLog
 from sb.log.kinds import MEMORY_GET, MEMORY_PUT
-from sb.sources import SYSTEM_CLOCK, Clock
 from sb.store.database import Database
 
 
@@ -67,7 +67,7 @@ class MemoryEntry:
         return self.expired_at(SYSTEM_CLOCK.now())
 
     def expired_at(self, now: float) -> bool:
-        """Whether it has expired at `now`, in seconds since the epoch."""
+        """True if it has expired at `now`, in seconds since the epoch."""
         return self.ttl_s is not None and now >= self.created_at_s + self.ttl_s
 
     @property
@@ -159,7 +159,7 @@ AccessLogger = Callable[[str, MemoryEntry], None]
 
 
 class _Tier:
-    """What the three tiers share: expiry, and telling the log."""
+    """Base of the three tiers: expiry, and events for the log."""
 
     tier = ""
 

@@ -11,10 +11,10 @@ from dataclasses import asdict
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
+from sb.base.duration import human_age
+from sb.base.values.frozen import frozen
 from sb.config.access import ReadRule, ReadRules
 from sb.config.scope_patterns import rule_of
-from sb.duration import human_age
-from sb.frozen import frozen
 from sb.store.database import Database
 from sb.store.records.columns import Row
 from sb.store.records.consent import LACKS_CONSENT, NOT_AGREED, row_lacks_consent
@@ -78,7 +78,7 @@ class ReadPolicy:
         return rule.purpose if rule is not None and self._agents() and self._reads(rule) else ""
 
     def refusal(self, row: Row) -> str:
-        """Why this agent may not read a record, which is remembered until `flush`; "" if it may."""
+        """The reason why this agent may not read a record, which is remembered until `flush`; "" if it may."""
         reason = self.reason(row)
         if reason and len(self._denied) < _MOST_DENIALS:
             self._denied[self._places.numbered(row["place"]).scope, reason, row["uid"]] = 1
@@ -90,7 +90,7 @@ class ReadPolicy:
         return self._reason(rule, row) if rule is not None and self._agents() else ""
 
     def condition(self, numbers: Sequence[int]) -> Condition:
-        """What this agent may not read of the records in these places, as SQL over `r`; "" for nothing.
+        """The records in these places that this agent may not read, as SQL over `r`; "" for none.
 
         How many of them are active, and so could have been found, is remembered by reason.
         """
@@ -106,7 +106,7 @@ class ReadPolicy:
         )
 
     def _parts(self, number: int) -> list[_Part]:
-        """What a place's rule withholds, for each reason; the same as `_reason` says of one record."""
+        """The parts that a place's rule withholds, by reason; as `_reason` judges one record."""
         scope = self._places.numbered(number).scope
         rule = rule_of(self._rules, scope)
         if rule is None:
@@ -123,7 +123,7 @@ class ReadPolicy:
         return found
 
     def _counted(self, parts: Sequence[_Part]) -> dict[tuple[str, str, str], int]:
-        """How many active records each part withholds; counted anew once a record was written or changed, or in a minute."""
+        """Counts of active records that each part withholds; refreshed after a write, or after a minute."""
         stamp = tuple(self._database.query(_STAMP)[0]), int(self._now() // 60)
         key = tuple((part.reason, part.parameters[0]) for part in parts)
         if self._counts is None or self._counts[:2] != (stamp, key):
@@ -157,7 +157,7 @@ class ReadPolicy:
 
     @property
     def has_denied(self) -> bool:
-        """Whether something waits for `flush`."""
+        """True if something waits for `flush`."""
         return bool(self._denied)
 
     def _reads(self, rule: ReadRule) -> bool:
@@ -191,7 +191,7 @@ def _too_old(rule: ReadRule) -> str:
 
 
 def denied_reads(database: Database, *, agent: str = "", limit: int = 0) -> list[DeniedRead]:
-    """What reads did not give, the latest first.
+    """Denied reads, the latest first.
 
     Args:
         agent: only of this one. limit: the most that are listed, 0 for all.

@@ -8,12 +8,12 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any, TypedDict, Unpack
 
-from sb.frozen import frozen, mutable
-from sb.sources import SYSTEM_IDS
+from sb.base.sources import SYSTEM_IDS
+from sb.base.values.frozen import frozen, mutable
 
 
 class ToolErrorCode(StrEnum):
-    """Why a call did not succeed."""
+    """Error code of a call."""
 
     NOT_FOUND = "NOT_FOUND"
     PERMISSION_DENIED = "PERMISSION_DENIED"
@@ -31,7 +31,7 @@ OUTCOME_UNKNOWN = frozenset((ToolErrorCode.TIMEOUT, ToolErrorCode.NETWORK_ERROR)
 
 
 class Effect(StrEnum):
-    """Whether a failed call changed something all the same."""
+    """Effect of a failed call: whether it changed something all the same."""
 
     UNSTATED = ""
     DONE = "done"  # the tool came to its end; only its answer cannot be used
@@ -62,7 +62,7 @@ class ResultDetails(TypedDict, total=False):
 
 @mutable
 class ToolResult:
-    """What a call gave back; make it with `ToolResult.ok` or `ToolResult.error`.
+    """Result of a call; made with `ToolResult.ok` or `ToolResult.error`.
 
     Args:
         latency_ms: milliseconds inside the tool, retries included.
@@ -92,7 +92,7 @@ class ToolResult:
 
     @property
     def refused(self) -> bool:
-        """Whether policy, contract, a person or the budget said no."""
+        """True if policy, contract, a person or the budget said no."""
         return self.error_code in REFUSALS
 
     @classmethod

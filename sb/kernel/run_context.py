@@ -11,15 +11,15 @@ from dataclasses import asdict, field
 from enum import StrEnum
 from typing import Any
 
-from sb.frozen import mutable
-from sb.kernel.reversal_contracts import BlastRadius, ReversalClass
+from sb.base.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
+from sb.base.values.frozen import mutable
+from sb.kernel.reversibility.contracts import BlastRadius, ReversalClass
 from sb.redaction import CARD, Masking
 from sb.secret_shapes import may_hold_secret
-from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 
 
 class SafetyMode(StrEnum):
-    """How much a run may do: NORMAL all classes, SAFE read-only without network, STRICT also redacts results."""
+    """Safety mode of a run: NORMAL all classes, SAFE read-only without network, STRICT also redacts results."""
 
     NORMAL = "normal"
     SAFE = "safe"

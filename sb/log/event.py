@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from sb.canonical import encode
-from sb.sources import iso_micros
+from sb.base.sources import iso_micros
+from sb.base.values.canonical import encode
 
 STREAM_BITS = 40
 SEQ_MASK = (1 << STREAM_BITS) - 1
@@ -21,7 +21,7 @@ _DAMAGED = "damaged"  # under which the text of a payload is that cannot be read
 
 
 class Subject(NamedTuple):
-    """Who and what an event is about; empty where it does not apply."""
+    """Subject of an event; empty where it does not apply."""
 
     run_id: str = ""
     trace_id: str = ""
@@ -66,7 +66,7 @@ class Head(NamedTuple):
 
 
 def genesis(database_id: str, stream: str) -> str:
-    """What the first event's `prev` is: it binds the chain to its database and stream."""
+    """The first event's `prev`: it binds the chain to its database and stream."""
     return sha256(f"{database_id}/{stream}".encode()).hexdigest()
 
 
@@ -85,7 +85,7 @@ def link_of(event: Event) -> str:
 
 
 def payload_of(body: str | None) -> dict[str, Any] | None:
-    """What an event says; damaged text is shown as what it is."""
+    """The payload of an event; damaged text is shown as it is."""
     if body is None:
         return None
     try:
@@ -96,5 +96,5 @@ def payload_of(body: str | None) -> dict[str, Any] | None:
 
 
 def is_damaged(payload: Mapping[str, Any]) -> bool:
-    """Whether what an event says could not be read."""
+    """True if what an event says could not be read."""
     return list(payload) == [_DAMAGED]

@@ -12,7 +12,8 @@ from hashlib import blake2b, sha256
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from sb.canonical import encode
+from sb.base.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids, iso, micros
+from sb.base.values.canonical import encode
 from sb.errors import StoreCorrupt, UsageError
 from sb.log.event import (
     EVENT_COLUMNS,
@@ -28,7 +29,6 @@ from sb.log.event import (
 from sb.log.kinds import require
 from sb.log.reader import EventReader
 from sb.redaction import redact_json
-from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids, iso, micros
 from sb.store import driver
 from sb.store.anchor import Anchor, Anchored, AnchoredHead
 from sb.store.database import MEMORY, Database, open_database
@@ -285,7 +285,7 @@ class EventLog(EventReader):
             self.anchor_head(head, durable=power)
 
     def anchored(self) -> Anchored:
-        """What was recorded outside the database of this stream; raises StoreError when it cannot be read."""
+        """The anchors of this stream outside the database; raises StoreError when they cannot be read."""
         if self.anchor is None:
             return Anchored()
         return self.anchor.read(self.database_id, self.database.path, self.stream)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
+from sb.base.text import nearest
 from sb.errors import NotFoundError, UsageError
-from sb.text import nearest
 
 KEY = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+")
 
@@ -128,7 +128,7 @@ def require(key: str) -> str:
 
 
 def meaning(key: str) -> str:
-    """What a decision under this key says; raises NotFoundError like `require`."""
+    """The meaning of a decision key; raises NotFoundError like `require`."""
     return _meanings[require(key)]
 
 

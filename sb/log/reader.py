@@ -87,7 +87,7 @@ class EventReader:
             low, high = (low, rows[-1][0]) if newest_first else (rows[-1][0], high)
 
     def reached(self, reference: str, at: int, *, people: bool = False) -> bool:
-        """Whether a row after the first one about `reference` is of this time or later, whatever the clock says by now.
+        """True if a row after the first one about `reference` is of this time or later, whatever the clock says by now.
 
         Args:
             reference: what people decided about, such as the id of an approval.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from sb.base.text import plain
+from sb.base.values.references import full_one, is_prefix
 from sb.errors import NotFoundError
 from sb.log.event_log import EventLog
-from sb.references import full_one, is_prefix
 from sb.store.database import Database
-from sb.text import plain
 
 _MOST_READ = 8  # ids that begin alike: more than are named as ambiguous
 _LATEST = 50_000  # events

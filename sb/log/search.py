@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, Self
 
-from sb.frozen import frozen
+from sb.base.values.frozen import frozen
 from sb.log.event import EVENT_COLUMNS, Event
 from sb.log.event_log import EventLog
 
@@ -24,7 +24,7 @@ Clause = tuple[str, tuple[str, ...]]
 
 @frozen
 class LogFilter:
-    """What has to be in an event: texts in certain columns, and words anywhere, payload included. ASCII case is
+    """Filter on events: texts in certain columns, and words anywhere, payload included. ASCII case is
     ignored, as SQLite does it.
 
     FIELDS says what a term `field:text` looks in, ANYWHERE what a word does besides that, as SQL over the events.
@@ -68,7 +68,7 @@ class LogFilter:
         )
 
     def word(self, word: str) -> Clause:
-        """What one word asks for. One that could be part of a digest has to begin one there, or a word."""
+        """The clause for one word; a possible part of a digest has to begin one there, or a word."""
         columns, texts = contains(word, *self.FIELDS.values())
         anywhere, more = contains(word, *self.ANYWHERE)
         if _HEX.issuperset(word):
@@ -88,7 +88,7 @@ def contains(text: str, *columns: str) -> Clause:
 
 @frozen
 class Step:
-    """What one step found.
+    """The result of one step.
 
     Args:
         seqs: of the events that fit, newest first; all of them are older than those of the step before.

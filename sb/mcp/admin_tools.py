@@ -8,12 +8,12 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from sb.base.sources import MICROSECONDS
 from sb.kernel.review.agents import agent_requests
 from sb.mcp.answers import when
 from sb.mcp.desk import AgentDesk
 from sb.mcp.kernel_tools import request_answer
 from sb.mcp.toolsets import Offer, Toolset
-from sb.sources import MICROSECONDS
 
 _RECENT_S = 7 * 86_400
 _Limit = Annotated[int, Field(ge=1, le=50)]

@@ -1,4 +1,4 @@
-"""What tools answer: the shapes that a model reads, and errors that it can act on."""
+"""Answers of tools: shapes that a model reads, and errors that it can act on."""
 
 from __future__ import annotations
 
@@ -88,6 +88,6 @@ def plain_errors(function: Callable[_P, _T]) -> Callable[_P, _T]:
 
 
 def error_line(error: Exception) -> str:
-    """What is wrong and what to do, in one line."""
+    """One line: the error, and what to do."""
     hint: Any = getattr(error, "hint", "")
     return one_line(f"{error}; {hint}" if hint else str(error), _LONGEST_ERROR)

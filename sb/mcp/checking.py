@@ -9,13 +9,13 @@ from contextlib import closing
 import anyio
 from mcp import Client
 
+from sb.base.text import counted
 from sb.config import Config
 from sb.mcp.desk import AgentDesk
 from sb.mcp.server import build_server
 from sb.mcp.toolsets import Toolset
 from sb.memory.views import estimated_tokens
 from sb.runtime import open_runtime
-from sb.text import counted
 
 
 def check(config: Config, agent: str, offered: Sequence[Toolset]) -> Iterator[str]:

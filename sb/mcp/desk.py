@@ -23,7 +23,7 @@ TURNS = 3  # requests of one agent in worker threads; two of them may wait for i
 
 
 class AgentDesk:
-    """What one agent may do here.
+    """The desk of one agent: its allowed calls.
 
     Args:
         agent: whose memory it is, and whose permissions apply. The client does not choose it.

@@ -9,14 +9,14 @@ import anyio
 from mcp.server.mcpserver import Context
 from pydantic import Field
 
+from sb.base.sources import MICROSECONDS
 from sb.hosts.hooks.wording import after_refusal, ask_for_approval
 from sb.kernel.calls.approval import Approval, ApprovalState
 from sb.kernel.contracts import ToolResult, ToolSpec
-from sb.kernel.reversal_contracts import MutationRef
+from sb.kernel.reversibility.contracts import MutationRef
 from sb.mcp.answers import error_line, when
 from sb.mcp.desk import AgentDesk
 from sb.mcp.toolsets import Offer, Toolset
-from sb.sources import MICROSECONDS
 
 LONGEST_WAIT_S = 50.0  # many clients give up on a request after a minute
 _TOLD_EVERY_S = 2.0
@@ -122,7 +122,7 @@ def _tool(spec: ToolSpec) -> dict[str, Any]:
 
 
 def _ended(desk: AgentDesk, result: ToolResult) -> dict[str, Any]:
-    """What became of a call: `done`, `waiting`, or `refused` or `failed` with the reason."""
+    """How a call ended: `done`, `waiting`, or `refused` or `failed` with the reason."""
     if result.success:
         answer: dict[str, Any] = {"state": "done", "call_id": result.call_id, "value": result.data}
         if result.mutation_id:

@@ -17,6 +17,7 @@ from mcp_types import INVALID_PARAMS, Prompt, Resource, ResourceTemplate, Tool, 
 from pydantic import ValidationError
 
 from sb import __version__
+from sb.base.text import json_text
 from sb.errors import NotFoundError, SBError
 from sb.mcp.admin_tools import AdminTools
 from sb.mcp.answers import error_line, plain_errors
@@ -26,7 +27,6 @@ from sb.mcp.memory_tools import MemoryTools
 from sb.mcp.stdio import bounded_stdio
 from sb.mcp.toolsets import Offer, Toolset
 from sb.memory.views import plain_json
-from sb.text import json_text
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -119,7 +119,7 @@ def _untitled(schema: Any) -> Any:
 
 
 def _wrong_arguments(name: str, error: ValidationError) -> str:
-    """What is wrong with the arguments of a tool, without their values."""
+    """The fault in a tool's arguments, without their values."""
     wrong = [f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}" for one in error.errors()]
     return error_line(ValueError(f"{name}: {'; '.join(wrong)}"))
 
@@ -196,7 +196,7 @@ def _answering(offer: Offer, desk: Callable[[], AgentDesk]) -> Callable[..., Any
 
 
 def _in_turn(desk: Callable[[], AgentDesk], function: Callable[_P, _T]) -> Callable[_P, Awaitable[_T]]:
-    """The function in a worker thread, of which one agent has a few: all agents share what there are."""
+    """The function in a worker thread; each agent has few, so that all can share them."""
 
     @wraps(function)
     async def wrapped(*args: _P.args, **kwargs: _P.kwargs) -> _T:

@@ -15,6 +15,7 @@ from mcp.server.auth.provider import AccessToken as VerifiedToken
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.transport_security import TransportSecuritySettings
 
+from sb.base.sources import MICROSECONDS
 from sb.config import Config
 from sb.errors import DeniedError, SBError, UsageError
 from sb.kernel.boundaries.tokens import AccessTokens
@@ -23,7 +24,6 @@ from sb.mcp.server import build_server
 from sb.mcp.toolsets import Toolset, toolsets
 from sb.parts import open_authority
 from sb.runtime import Runtime, open_runtime
-from sb.sources import MICROSECONDS
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -58,7 +58,7 @@ class HttpDesks:
         self._open = ExitStack()
 
     async def verify_token(self, token: str) -> VerifiedToken | None:
-        """What the SDK asks of each request; None refuses it."""
+        """Verify a request's token for the SDK; None refuses it."""
         try:
             known = self._tokens.verify(token)
         except SBError:  # what cannot be read admits nobody
@@ -193,7 +193,7 @@ def _listen(host: str, port: int, stack: ExitStack) -> list[socket.socket]:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches the address."""
+    """True if only this machine reaches the address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

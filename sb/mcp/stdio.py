@@ -61,7 +61,7 @@ async def bounded_stdio() -> AsyncIterator[tuple[Messages, Answers]]:
 
 
 class Answers:
-    """What the server sends, and which requests it still owes an answer."""
+    """Messages of the server, and the requests that it still owes an answer."""
 
     def __init__(self, sending: MemoryObjectSendStream[bytes]) -> None:
         self._sending = sending
@@ -115,7 +115,7 @@ class Answers:
 
 
 class Messages:
-    """What the client sends. Lines that are no message are answered with an error, and end nothing."""
+    """Messages of the client. Malformed lines are answered with an error, and end nothing."""
 
     def __init__(self, source: int, answers: Answers) -> None:
         self._lines = _lines(source)

@@ -1,4 +1,4 @@
-"""Which tools a client is offered: a few by default, since each one costs every request of its model."""
+"""Toolsets for clients: a few tools by default, since each costs every request of its model."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from sb.base.text import nearest
 from sb.errors import UsageError
-from sb.text import nearest
 
 
 class Toolset(StrEnum):

@@ -18,7 +18,7 @@ class ScopeRefusal(Protocol):
     """What charters say of the scopes of agents."""
 
     def __call__(self, agent: str, scope: str) -> str:
-        """Why an agent may not use a scope, or ""."""
+        """The reason why an agent may not use a scope, or ""."""
 
     def rules(self, agent: str) -> str:
         """What that goes by for an agent, as text: another text where the answers may be others."""
@@ -36,11 +36,11 @@ class Rights:
         self._scope_refusal = scope_refusal
 
     def __bool__(self) -> bool:
-        """Whether anything limits them."""
+        """True if anything limits them."""
         return bool(self._access) or self._scope_refusal is not None
 
     def may(self, agent: str, right: str, scope: str) -> bool:
-        """Whether an agent has a right in a scope; "" for somebody who is not named."""
+        """True if an agent has a right in a scope; "" for somebody who is not named."""
         return allows(self._access, right, scope, agent) and not self._chartered(agent, scope)
 
     def check(self, agent: str, right: str, scope: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sb.frozen import frozen
+from sb.base.values.frozen import frozen
 from sb.memory.search import Searcher
 from sb.memory.space import Space
 from sb.memory.trust.floor import numbers_where

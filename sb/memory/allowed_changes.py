@@ -12,12 +12,12 @@ _SETTLED = (ACTIVE, SUPERSEDED)  # states of a suggestion, of which its own word
 
 
 def is_suggestion(record: Mapping[str, Any]) -> bool:
-    """Whether it is a memory that was only suggested, and not one made of a suggestion."""
+    """True if it is a memory that was only suggested, and not one made of a suggestion."""
     return bool(record["kind"] == "suggestion" and record["state"] in _SETTLED)
 
 
 def allows(record: Mapping[str, Any], verb: str) -> bool:
-    """Whether a memory can be changed like this.
+    """True if a memory can be changed like this.
 
     Args:
         record: its row.

@@ -9,6 +9,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from sb.base.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
+from sb.base.text import checked_name
 from sb.config import Config, current_config
 from sb.memory.access import ScopeRefusal
 from sb.memory.reader import Reader
@@ -19,10 +21,8 @@ from sb.memory.sessions import Sessions
 from sb.memory.space import Space
 from sb.memory.warming import Warming
 from sb.memory.writes import Writes
-from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store.database import Database, open_database
 from sb.store.records.columns import Row
-from sb.text import checked_name
 
 if TYPE_CHECKING:
     from sb.memory.gate.worth import GateVerdict
@@ -97,7 +97,7 @@ class Brain(Writes, Reads, Sessions):
 
     @property
     def vector_search_disabled_reason(self) -> str:
-        """Why searches use words alone, or the last one did, in one line; else ""."""
+        """The reason why searches use words alone, or the last one did, in one line; else ""."""
         return self.searcher.vector_search_disabled_reason
 
     @property

@@ -15,7 +15,7 @@ from dataclasses import replace
 from operator import neg
 from typing import ClassVar
 
-from sb.frozen import frozen
+from sb.base.values.frozen import frozen
 from sb.log.search import Clause, LogFilter, contains, windows
 from sb.memory.ranking.terms import words
 from sb.store.database import Database

@@ -10,9 +10,10 @@ from typing import Any, BinaryIO
 
 import orjson
 
-from sb.canonical import MAX_INTEGER
+from sb.base.text import with_article
+from sb.base.values.canonical import MAX_INTEGER
+from sb.base.values.frozen import frozen
 from sb.errors import CheckFailed, DeniedError
-from sb.frozen import frozen
 from sb.kernel.authority.authority import Authority
 from sb.log import kinds
 from sb.log.event_log import EventLog
@@ -39,7 +40,6 @@ from sb.store.records.edges import Edge
 from sb.store.records.places import Execute, Place, check_not_reserved, checked_scope
 from sb.store.records.rows import from_row
 from sb.store.records.sessions import Session
-from sb.text import with_article
 
 MEMORY_IMPORTED = "memory.imported"
 kinds.register(MEMORY_IMPORTED, "Memories were read from a bundle")
@@ -259,7 +259,7 @@ class _Import:
         self._screened.clear()
 
     def _is_here(self, row: Row, here: Mapping[str, Row], keys: set[tuple[int, str, str]]) -> bool:
-        """Whether the record, or another one in its stead, is here, which is noted."""
+        """True if the record, or another one in its stead, is here, which is noted."""
         former = here.get(row["uid"])
         if former is not None:
             why = _difference(former, row)
@@ -279,7 +279,7 @@ class _Import:
         return True
 
     def _is_refused(self, row: Row) -> bool:
-        """Whether the scope of a record keeps no personal data and it holds some, which is noted for who imports."""
+        """True if the scope of a record keeps no personal data and it holds some, which is noted for who imports."""
         screened = self._screened[row["uid"]]
         if screened.refused:
             scope, labels = self._space.places.numbered(row["place"]).scope, ", ".join(screened.labels)

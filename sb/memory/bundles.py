@@ -16,10 +16,13 @@ from typing import Any, BinaryIO
 
 import orjson
 
-from sb.canonical import canonical_bytes
+from sb.base.files import atomic_file
+from sb.base.sources import iso
+from sb.base.text import counted
+from sb.base.values.canonical import canonical_bytes
+from sb.base.values.frozen import frozen
+from sb.base.values.signatures import key_id_of, signature_fits
 from sb.errors import CheckFailed, NotFoundError, UsageError
-from sb.files import atomic_file
-from sb.frozen import frozen
 from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Decider, Operator, signed_statement
 from sb.log import kinds
@@ -29,12 +32,9 @@ from sb.memory.access import READ, SHARE
 from sb.memory.conditions import Condition
 from sb.memory.space import Space
 from sb.memory.views import View
-from sb.signatures import key_id_of, signature_fits
-from sb.sources import iso
 from sb.store.records.columns import QUARANTINED, Row
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.places import RESERVED, Place
-from sb.text import counted
 
 FORMAT = "secondbrain-memory"
 VERSION = 1

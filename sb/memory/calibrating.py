@@ -8,15 +8,15 @@ from typing import Any
 
 import orjson
 
-from sb.canonical import digest
+from sb.base.files import write_atomic
+from sb.base.sources import Clock
+from sb.base.values.canonical import digest
 from sb.config import Config, check
 from sb.config.editing import with_values
 from sb.config.memory_gate import DEFAULTS, GateSettings, gate_settings
 from sb.errors import ConfigError, NotFoundError, UsageError
-from sb.files import write_atomic
 from sb.memory.calibration import Outcome, Proposal, Ranking
 from sb.memory.space import Space
-from sb.sources import Clock
 
 _BACKUP = (
     "calibration.json"  # in the home: the configuration before, and a digest of the one that was written

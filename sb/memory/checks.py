@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from sb.base.text import counted
 from sb.kernel.review.findings import Finding, Status
 from sb.memory.ranking.terms import words
 from sb.memory.space import Space
@@ -15,7 +16,6 @@ from sb.redaction import one_line
 from sb.store.embedding.selection import NoEmbedder
 from sb.store.records.columns import ACTIVE, ERASED, Row
 from sb.store.records.store import place_token
-from sb.text import counted
 
 MOST_CHECKED = 20_000
 _SAMPLE = 2_000
@@ -78,7 +78,7 @@ def _unreadable(space: Space, row: Row) -> str:
 
 
 def _is_found(space: Space, row: Row) -> bool:
-    """Whether the index finds a record by its first words, where it stands."""
+    """True if the index finds a record by its first words, where it stands."""
     known = " AND ".join(f'"{word}"' for word in words(row["text"])[:_FIRST])
     body = f"body : ({known}) AND " if known else ""
     return space.words.finds(f'{body}place : "{place_token(row)}"', row["id"])

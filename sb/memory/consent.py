@@ -17,12 +17,12 @@ _GRANTS = (
 
 
 def has_grants(row: Row) -> bool:
-    """Whether a record says who may read it, or who agreed to it."""
+    """True if a record says who may read it, or who agreed to it."""
     return '"access_grants"' in row["fields"] or '"consent_grants"' in row["fields"]
 
 
 def refusal(row: Row, agent: str) -> str:
-    """Why an agent may not read a record; "" if it may.
+    """The reason why an agent may not read a record; "" if it may.
 
     `access_grants` names the agents that may; its writer always may. `consent_grants` names the people who agreed: where
     it is given, everybody in `subject_ids` has to be in it.

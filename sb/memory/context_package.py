@@ -10,7 +10,7 @@ from dataclasses import field, replace
 from itertools import zip_longest
 from typing import Any
 
-from sb.frozen import frozen
+from sb.base.values.frozen import frozen
 from sb.memory.entities import ONE
 from sb.memory.handoffs import PENDING, HandoffPacket, Handoffs, Newest
 from sb.memory.salience import WEIGHTS, configured, salience, within
@@ -82,7 +82,7 @@ class ContextPackage(View):
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to say."""
+        """True if there is nothing to say."""
         return not (self.handoff or self.decisions or self.memories or self.entities or self.notes)
 
     def as_text(self) -> str:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
-from sb.frozen import frozen
+from sb.base.values.frozen import frozen
 from sb.memory.space import Space
 from sb.memory.views import View
 from sb.store.database import database_files

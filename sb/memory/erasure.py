@@ -10,8 +10,8 @@ from pathlib import Path
 
 import orjson
 
+from sb.base.values.frozen import frozen
 from sb.errors import NotFoundError
-from sb.frozen import frozen
 from sb.log import kinds
 from sb.log.event import Subject
 from sb.log.event_log import EventLog, LogWrite

@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from sb.canonical import canonical_bytes
+from sb.base.text import checked_name
+from sb.base.values.canonical import canonical_bytes
+from sb.base.values.frozen import frozen
 from sb.config import Home
 from sb.errors import ConfigError
-from sb.frozen import frozen
 from sb.memory.masking import mask, refuse_secret
 from sb.memory.session_writer import SessionWriter
 from sb.memory.views import Memory, View
@@ -26,7 +27,6 @@ from sb.store.records.places import Execute, Place
 from sb.store.records.reads import Known
 from sb.store.records.rows import to_moment, to_row, to_seconds
 from sb.store.secret import derived_key, home_secret
-from sb.text import checked_name
 from sb.types import Handoff
 
 PENDING, CONSUMED = "pending", "consumed"

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from sb.base.values.frozen import frozen
 from sb.errors import EmbedderError
-from sb.frozen import frozen
 from sb.memory.ranking.roles import Spoken, roles
 from sb.memory.space import Space
 from sb.memory.views import View
@@ -49,7 +49,7 @@ class Tidied(View):
 
 
 def is_due(space: Space) -> bool:
-    """Whether there are twice as many records as the last time, or a pass was left off; costs one look-up."""
+    """True if there are twice as many records as the last time, or a pass was left off; costs one look-up."""
     state = _state(space)
     return _AFTER in state or state.get("records", 0) >= max(FEWEST, _GROWTH * state.get(_TIDIED, 0))
 

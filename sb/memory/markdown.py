@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from sb.base.sources import iso
+from sb.base.text import plain, plural
 from sb.memory.bundles import chosen, exported, new_file
 from sb.memory.conditions import Condition
 from sb.memory.space import Space
 from sb.memory.views import Memory
-from sb.sources import iso
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.places import Place
-from sb.text import plain, plural
 
 _PAGE = 500
 _PLURALS = {"raw": "raw entries"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sb.frozen import frozen
+from sb.base.values.frozen import frozen
 from sb.memory.space import Space
 from sb.memory.views import Memory, View
 from sb.store.records.columns import Row

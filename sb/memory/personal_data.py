@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from sb.base.values.frozen import frozen
 from sb.config.memory import Memory as Settings
 from sb.config.scope_patterns import rule_of
-from sb.frozen import frozen
 from sb.memory.personal_values import TOO_LONG, labels_in, labels_of_each, masked
 from sb.memory.views import View
 from sb.store.database import Database
@@ -63,7 +63,7 @@ class Screened:
 
     @property
     def refused(self) -> bool:
-        """Whether it must not be written."""
+        """True if it must not be written."""
         return bool(self.labels) and self.action == DROP
 
 

@@ -73,7 +73,7 @@ def _masked_texts(texts: Sequence[str]) -> list[str]:
 
 
 def _is_clean(text: str) -> bool:
-    """Whether a text by itself, such as the name of a field beside a long one, is short and holds nothing."""
+    """True if a text by itself, such as the name of a field beside a long one, is short and holds nothing."""
     return len(text) <= _SHORT and not labels_in(text)
 
 

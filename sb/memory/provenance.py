@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from sb.frozen import frozen
+from sb.base.values.frozen import frozen
 from sb.memory.neighbourhood import Neighbour, neighbourhood
 from sb.memory.space import Space
 from sb.memory.views import Memory, View

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import orjson
 
+from sb.base.sources import Clock
 from sb.config.memory import Memory as Settings
 from sb.memory.access import READ, Rights
 from sb.memory.conditions import NEVER, Condition, any_of
@@ -19,7 +20,6 @@ from sb.memory.lazy import lazy
 from sb.memory.personal_values import masked
 from sb.memory.trust.floor import below
 from sb.memory.trust.store import TrustStore
-from sb.sources import Clock
 from sb.store.database import Database
 from sb.store.records.columns import QUARANTINED, Row
 from sb.store.records.places import Places

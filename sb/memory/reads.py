@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sb.base.text import storable
 from sb.memory.access import READ
 from sb.memory.operations import Operations
 from sb.memory.search import Filters, Predicate, Without
 from sb.memory.trust.floor import below
 from sb.memory.views import Hit, Memory
 from sb.store.records.columns import STATES
-from sb.text import storable
 
 if TYPE_CHECKING:  # a process that asks one question has no need of them
     from sb.memory.activation import Activated

@@ -179,7 +179,7 @@ class RecordWriter:
             self._derived(execute, number, row, record)
 
     def sees(self, row: Row, other: Row) -> bool:
-        """Whether who wrote one record sees another: not in another stack, nor what somebody else keeps for itself."""
+        """True if who wrote one record sees another: not in another stack, nor what somebody else keeps for itself."""
         here, there = (self.space.places.numbered(one["place"]) for one in (row, other))
         return here.stack == there.stack and there.owner in ("", row["agent"])
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sb.base.values.frozen import frozen
 from sb.config.memory import Memory as Settings
 from sb.config.scope_patterns import matches
-from sb.frozen import frozen
 from sb.memory.space import Space
 from sb.memory.views import View
 from sb.store.records.columns import ERASED, Row

@@ -23,6 +23,6 @@ def scope_of_project(folder: str) -> str:
 
 
 def belongs_elsewhere(database: Database, value: str, scope: str) -> bool:
-    """Whether a value is in memories, and in none of this scope or of all."""
+    """True if a value is in memories, and in none of this scope or of all."""
     scopes = {row[0] for row in database.query(_HOLDING, (value, value))}
     return bool(scopes) and not scopes & {scope, GLOBAL}

@@ -9,8 +9,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from sb.base.values.frozen import frozen
+from sb.base.values.numeric import np
 from sb.errors import EmbedderError
-from sb.frozen import frozen
 from sb.memory.ranking.candidate import Candidates
 from sb.memory.ranking.fusion import fuse
 from sb.memory.ranking.match_query import WordQuery, word_query
@@ -21,7 +22,6 @@ from sb.memory.ranking.weights import weights as fitted
 from sb.memory.salience import IN_SEARCH, JUDGED_BY, configured, in_reach, salient
 from sb.memory.space import Space
 from sb.memory.views import Hit, Memory
-from sb.numeric import np
 from sb.store.embedding.selection import NoEmbedder
 from sb.store.index.full_text import in_view
 from sb.store.records.columns import Row
@@ -112,7 +112,7 @@ class Searcher:
 
     @property
     def vector_search_disabled_reason(self) -> str:
-        """Why the last search used words alone, in one line; "" if vectors counted too."""
+        """The reason why the last search used words alone, in one line; "" if vectors counted too."""
         embedder = NoEmbedder(self._failed) if self._failed else self._space.embedder
         return str(embedder) if isinstance(embedder, NoEmbedder) else ""
 

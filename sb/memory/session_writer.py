@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sb.base.text import checked_name
 from sb.memory.access import WRITE
 from sb.memory.masking import Labels, masked_text, refuse_secret
 from sb.memory.quarantine.refusals import attacks_on_record, checked_relation
@@ -17,7 +18,6 @@ from sb.store.records.columns import Row
 from sb.store.records.edges import Edge
 from sb.store.records.places import GLOBAL, Execute, Place, check_not_reserved, checked_scope
 from sb.store.records.sessions import Session
-from sb.text import checked_name
 
 if TYPE_CHECKING:
     from sb.memory.gate.incoming import Gate

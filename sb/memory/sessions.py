@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from sb.base.text import storable
 from sb.memory.access import READ, SHARE
 from sb.memory.lazy import lazy
 from sb.memory.operations import Operations
-from sb.text import storable
 from sb.types import Handoff
 
 if TYPE_CHECKING:  # a process that asks one question has no need of them

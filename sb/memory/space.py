@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from sb.base.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.config.memory import Memory as Settings
 from sb.config.scope_patterns import rules_of
 from sb.memory.access import Rights, ScopeRefusal
@@ -23,7 +24,6 @@ from sb.memory.reader import Reader, operator
 from sb.memory.trust.store import TrustStore
 from sb.memory.views import Hit, Memory
 from sb.protocols import MaintenanceModeError
-from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store.database import Database
 from sb.store.embedding.context import ContextEmbedder
 from sb.store.embedding.embedder import Embedder

@@ -11,12 +11,12 @@ from typing import Any
 
 import orjson
 
+from sb.base.sources import iso
+from sb.base.text import plain
 from sb.memory.bundles import chosen, exported, new_file
 from sb.memory.space import Space
 from sb.memory.views import Memory
-from sb.sources import iso
 from sb.store import driver
-from sb.text import plain
 
 FORMATS = ("csv", "json")
 COLUMNS = (

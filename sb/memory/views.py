@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field, fields
 from typing import Any
 
-from sb.frozen import frozen
+from sb.base.values.frozen import frozen
 from sb.types.vocabulary import CHARACTERS_PER_TOKEN, TOKEN_MARGIN
 
 

@@ -11,7 +11,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from sb.frozen import frozen
+from sb.base.text import shorten
+from sb.base.values.frozen import frozen
 from sb.memory.handoffs import HandoffPacket, Handoffs, loops, packet
 from sb.memory.masking import masked_text
 from sb.memory.ranking.terms import STOP_WORDS, stem, words
@@ -20,7 +21,6 @@ from sb.memory.views import Memory
 from sb.store.records.consent import names_people
 from sb.store.records.places import Execute, Place
 from sb.store.records.sessions import Session
-from sb.text import shorten
 from sb.types import Event, Handoff
 from sb.types.vocabulary import CONTINUE
 
@@ -133,7 +133,7 @@ def _goal(writes: Sequence[Memory]) -> str:
 
 
 def _is_open(memory: Memory) -> bool:
-    """Whether a memory, by itself, says that something is not settled."""
+    """True if a memory, by itself, says that something is not settled."""
     if memory.kind == "event":
         if memory.category in ("session_start", "session_end", *_SETTLES):
             return False

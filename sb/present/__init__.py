@@ -1,1 +1,1 @@
-"""How records read on every face: one wording for commands and screens."""
+"""Wording of records on every face: one for commands and screens."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
+from sb.base.fitting import count as spaced
+from sb.base.fitting import relative_age
+from sb.base.text import plain
+from sb.base.values.frozen import frozen
 from sb.config import Config
 from sb.config.rules import PolicyRule
-from sb.fitting import count as spaced
-from sb.fitting import relative_age
-from sb.frozen import frozen
 from sb.kernel.calls.approval import Grant
 from sb.kernel.policy.patterns import matches
 from sb.kernel.review.activity import Tally
@@ -22,7 +23,6 @@ from sb.store.database import Database
 from sb.store.records.columns import Row
 from sb.store.records.places import Places
 from sb.store.records.queries import RecordQueries
-from sb.text import plain
 
 _NOUNS = (
     ("calls", "call"),
@@ -90,7 +90,7 @@ def agent_line(
 
 
 def counts_text(tally: Tally) -> tuple[tuple[str, str], ...]:
-    """What became of calls in words, each with its tone; what did not happen is left out, calls never are."""
+    """Counts of calls in words, each with its tone; zeros are left out, except of all calls."""
     words = []
     for name, one in _NOUNS:
         count = getattr(tally, name)
@@ -100,14 +100,14 @@ def counts_text(tally: Tally) -> tuple[tuple[str, str], ...]:
 
 
 def sessions_cost(config: Config, runs: Iterable[str]) -> float | None:
-    """What sessions cost together, as far as that is known; None where nothing is."""
+    """The known cost of sessions together; None where none is known."""
     recorded = with_usage(config.home.usage, runs)
     known = [cost for run in recorded if (cost := session_cost(config, run)[1]) is not None]
     return sum(known) if known else None
 
 
 def spent_text(config: Config, run_id: str) -> str:
-    """What the newest session cost, and of how much if that is limited; "" where that is unknown."""
+    """The cost of the newest session, with its limit if any; "" where unknown."""
     cost = session_cost(config, run_id)[1]
     if cost is None:
         return ""
@@ -116,7 +116,7 @@ def spent_text(config: Config, run_id: str) -> str:
 
 
 def may(config: Config, agent: str, grants: Iterable[Grant]) -> list[str]:
-    """What an agent may call: its tools and ceiling, rules that allow, and grants."""
+    """An agent's rights: its tools and ceiling, rules that allow, and grants."""
     settings = config.agents.get(agent)
     lines = []
     if settings is None:
@@ -132,7 +132,7 @@ def may(config: Config, agent: str, grants: Iterable[Grant]) -> list[str]:
 
 
 def never(config: Config, agent: str) -> list[str]:
-    """What policy denies an agent."""
+    """The calls that policy denies an agent."""
     denies = (rule for rule in config.policy if rule.effect == "deny" and _is_about(rule, agent))
     return [plain(_rule_text(rule), one_line=True) for rule in denies]
 
@@ -184,7 +184,7 @@ def _score(row: Row) -> float | None:
 
 
 def requests_text(requests: AgentRequests) -> str:
-    """What became of an agent's requests, in one line."""
+    """One line: the outcomes of an agent's requests."""
     if not requests.asked:
         return "asked for nothing"
     parts = (("approved", requests.approved), ("denied", requests.denied), ("expired", requests.expired))

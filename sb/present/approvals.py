@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from sb.fitting import Cut, count, short_span
-from sb.frozen import frozen
+from sb.base.fitting import Cut, count, short_span
+from sb.base.sources import MICROSECONDS
+from sb.base.text import counted, revealed_line, shorten_middle
+from sb.base.values.frozen import frozen
 from sb.kernel.approvals.disclosure import LONGEST_UNOPENED, Argument, Disclosure
 from sb.kernel.approvals.watching import Change, urgency
 from sb.kernel.calls.approval import OPEN, Approval, ApprovalState, Grant
@@ -31,8 +33,6 @@ from sb.present.effects import (
 from sb.present.kind import NAMED, ROOMY, Cell, Column, Field, Kind
 from sb.present.states import DANGER, OK, SOFT, State, state
 from sb.present.times import ago, date_and_time, left, when
-from sb.sources import MICROSECONDS
-from sb.text import counted, revealed_line, shorten_middle
 
 _LONGEST_EXACT = 48  # characters of a call in a list that nothing shortens
 LONGEST_CALL = 400  # characters of a call that has to be opened to be read
@@ -42,7 +42,7 @@ _MARKS = ("\\", BETWEEN.strip())  # an escape, and what separates the parts of a
 
 @frozen
 class RequestDetail:
-    """What is read for the request under the cursor alone.
+    """Facts read for the request under the cursor alone.
 
     Args:
         undo: whether the call could be undone. trust: in its agent in general, None where no figure is on record.
@@ -126,7 +126,7 @@ def object_first(disclosed: Disclosure, limit: int, *, reveal: bool = False) -> 
 
 
 def _most_telling(disclosed: Disclosure, others: list[Argument]) -> list[str]:
-    """What a narrow line says after the object: of a command line why it waits; else how many more."""
+    """The end of a narrow line: of a command line why it waits; else the number of other arguments."""
     why = request_why(disclosed) if command_does(disclosed) else ""
     more = [f"and {len(others)} more arguments" if len(others) > 1 else "and 1 more argument"]
     return [why] if why else more if others else []
@@ -189,7 +189,7 @@ def _unquoted(argument: Argument, reveal: bool) -> str:
 
 
 def decided_sentence(disclosed: Disclosure) -> str:
-    """What a decision means for the call, and what happens next, with the request's id."""
+    """One sentence: the decision, what happens next, and the request's id."""
     return f"{decided_text(disclosed)} ({disclosed.approval.id})"
 
 
@@ -215,7 +215,7 @@ def decided_text(disclosed: Disclosure, limit: int = LONGEST_CALL) -> str:
 
 
 def granted_sentence(grant: Grant) -> str:
-    """What a grant allows, or that it is over."""
+    """One sentence: what a grant allows, or that it is over."""
     scope = f"in run {grant.run_id}" if grant.run_id else "in every run"
     word = "Granted" if grant.state == "active" else str(grant.state).capitalize()
     return f"{word}: {grant.tool_id} for {grant.agent} {scope} ({grant.id}); sb approvals grants lists it"
@@ -233,7 +233,7 @@ def decision_lines(approval: Approval, decisions: Sequence[Decided], now: int) -
 
 
 def history_line(history: AgentRequests) -> str:
-    """What became of an agent's requests."""
+    """One line: the outcomes of an agent's requests."""
     words = ((history.approved, "approved"), (history.denied, "denied"), (history.expired, "expired"))
     counts = [f"{count(number)} {word}" for number, word in words if number]
     return BETWEEN.join([f"{counted(history.asked, 'request')}", *counts])

@@ -7,9 +7,9 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from sb.base.text import revealed_line
 from sb.kernel.calls.intents import STEP_TOOL
 from sb.kernel.calls.path_fields import PATH_FIELDS
-from sb.text import revealed_line
 
 OBJECTS = ("command", "file_path", "path", "url")  # arguments that say by themselves what a call is about
 ARGV = "argv"  # a command as a list of words
@@ -53,7 +53,7 @@ def _command(args: Mapping[str, Any]) -> str:
 
 
 def _verb(tool_id: str, args: Mapping[str, Any]) -> str:
-    """What the tool does with its file or address: the host's own name of the tool, else the end of its id."""
+    """The tool's verb: the host's own name for it, else the end of its id."""
     return str(args.get("tool") or tool_id.rpartition(".")[2]).lower()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from sb.frozen import frozen
+from sb.base.values.frozen import frozen
 from sb.present.times import minute
 
 if TYPE_CHECKING:  # a list of none needs neither
@@ -68,5 +68,5 @@ def checkpoint_line(checkpoint_id: str, found: Checkpoint | str, *, present: boo
 
 
 def change_lines(changes: Iterable[Difference]) -> list[str]:
-    """What restoring it would change, a line for each part."""
+    """The changes of restoring it, a line for each part."""
     return [f"{one.part}: {one.before or 'not there'} → {one.after or 'not there'}" for one in changes]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from sb.frozen import frozen
+from sb.base.text import counted, revealed_line
+from sb.base.values.frozen import frozen
 from sb.kernel.baselines.store import BaselineStatus, ContractEntry
 from sb.kernel.contracts import KERNEL_SURFACE
-from sb.text import counted, revealed_line
 
 _CHANGES = {
     BaselineStatus.NEW: "never approved",
@@ -43,7 +43,7 @@ def changed_fields(entry: ContractEntry) -> list[str]:
 
 
 def change_text(entry: ContractEntry) -> str:
-    """How a contract stands to what was approved, in two or three words; "" for one that is as it was."""
+    """A contract's change since its approval, in two or three words; "" for none."""
     fields = changed_fields(entry)
     if entry.status is BaselineStatus.CHANGED and fields:
         return fields[0] if len(fields) == 1 else counted(len(fields), "field")
@@ -68,7 +68,7 @@ def contract_line(entry: ContractEntry) -> ContractLine:
 
 
 def approved_contracts(tools: Sequence[str], surface: str) -> str:
-    """What agents may do after an approval."""
+    """The consequence of approved contracts."""
     names = revealed_line(tools[0]) if len(tools) == 1 else counted(len(tools), "tool")
     if surface == KERNEL_SURFACE:
         return f"Approved: agents may call {names} as shown."

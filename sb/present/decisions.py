@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sb.base.text import revealed_line
 from sb.kernel.calls.approval import Approval, ApprovalState
 from sb.present.times import when
-from sb.text import revealed_line
 
 _MEANWHILE = {
     ApprovalState.APPROVED: "approved",
@@ -17,7 +17,7 @@ _MEANWHILE = {
 
 
 def approving(agents: Sequence[str], *, takes_back: str = "") -> str:
-    """What follows the approval of calls of these agents.
+    """The consequence of approving calls of these agents.
 
     Args:
         takes_back: a sentence on what revokes it.
@@ -31,7 +31,7 @@ def approving(agents: Sequence[str], *, takes_back: str = "") -> str:
 
 
 def approving_first(needed: int, others: Sequence[str]) -> str:
-    """What follows the first approval under dual control.
+    """The consequence of the first approval under dual control.
 
     Args:
         others: the operators who could be the next.
@@ -41,19 +41,19 @@ def approving_first(needed: int, others: Sequence[str]) -> str:
 
 
 def denying(agents: Sequence[str]) -> str:
-    """What follows the denial of calls of these agents."""
+    """The consequence of denying calls of these agents."""
     if len(agents) == 1:
         return f"{revealed_line(agents[0])} reads your reason and goes on without it."
     return "Their agents read your reason and go on without them."
 
 
 def revoking(count: int) -> str:
-    """What follows when so many approvals or grants are revoked."""
+    """The consequence of revoking this many approvals or grants."""
     return "It does not run any more." if count == 1 else "They do not run any more."
 
 
 def stopping(scope: str, target: str, *, lifts: str) -> str:
-    """What a kill keeps from happening.
+    """The consequence of a kill.
 
     Args:
         lifts: what ends it, such as a key.
@@ -67,19 +67,19 @@ def stopping(scope: str, target: str, *, lifts: str) -> str:
 
 
 def lifting(target: str) -> str:
-    """What follows when a kill is lifted."""
+    """The consequence of lifting a kill."""
     return f"{revealed_line(target)} may go on." if target else "Every agent may go on."
 
 
 def approving_contracts(tools: Sequence[str]) -> str:
-    """What follows the approval of these tools' contracts."""
+    """The consequence of approving these tools' contracts."""
     if len(tools) == 1:
         return f"Agents may call {revealed_line(tools[0])} as shown."
     return f"Agents may call these {len(tools):,} tools as shown."
 
 
 def meanwhile(approval: Approval, now: int) -> str:
-    """Who decided a request, and how long ago; "" where nobody did. `now` in microseconds."""
+    """The decider of a request, and how long ago; "" where nobody did. `now` in microseconds."""
     word = _MEANWHILE.get(approval.state)
     if word is None or approval.decided_at is None:
         return ""

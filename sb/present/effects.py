@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
+from sb.base.text import plain
 from sb.kernel.approvals.disclosure import Disclosure
 from sb.kernel.calls.approval import CREDENTIALS_LEAVE, CREDENTIALS_READ, SENDS, SENT_AFTER_READING
 from sb.kernel.contracts import SafetyClass
-from sb.text import plain
 
 BETWEEN = " · "
 LONGEST_EFFECT = 10  # cells
@@ -38,7 +38,7 @@ _BY_RULE = {
 
 
 def effect_word(safety_class: str) -> str:
-    """What calls of a class do, in at most eight characters."""
+    """The effect of a class of calls, in at most eight characters."""
     return (
         _EFFECTS.get(SafetyClass(safety_class), safety_class)
         if safety_class in list(SafetyClass)
@@ -47,7 +47,7 @@ def effect_word(safety_class: str) -> str:
 
 
 def request_effect(disclosed: Disclosure) -> str:
-    """What a call does, in a word: with credentials, of a command line that destroys the verb of our parser, else its class's."""
+    """A call's effect in a word: with credentials, of a destructive line the parser's verb, else its class's."""
     if with_credentials := _with_credentials(disclosed):
         return with_credentials[0]
     if disclosed.approval.tool_id == _SHELL + SafetyClass.DESTRUCTIVE:
@@ -66,7 +66,7 @@ def request_effect_phrase(disclosed: Disclosure) -> str:
 
 
 def _with_credentials(disclosed: Disclosure) -> tuple[str, str] | None:
-    """What it does with credentials, if that is worse than what its class does."""
+    """The call's effect on credentials, if it is worse than that of its class."""
     rules = {rule for rule, _ in _reasons(disclosed)}
     destroys = disclosed.approval.safety_class == SafetyClass.DESTRUCTIVE
     worse = (CREDENTIALS_LEAVE,) if destroys else _BY_RULE
@@ -93,7 +93,7 @@ def request_why(disclosed: Disclosure) -> str:
 
 
 def command_does(disclosed: Disclosure) -> str:
-    """What our parser says that a command line does; "" for any other call."""
+    """The parser's verb for a command line; "" for any other call."""
     if not disclosed.approval.tool_id.startswith(_SHELL):
         return ""
     return next((item.text() for item in disclosed.arguments if item.name == "why"), "").strip('"')

@@ -6,8 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sb.fitting import short_span
-from sb.frozen import frozen
+from sb.base.fitting import short_span
+from sb.base.sources import iso_micros
+from sb.base.text import plain
+from sb.base.values.frozen import frozen
 from sb.kernel.calls.approval import Approval, ApprovalState
 from sb.kernel.calls.narrative import describe
 from sb.kernel.results import REFUSALS
@@ -19,8 +21,6 @@ from sb.log.event_log import EventLog
 from sb.log.search import events_at
 from sb.present.calls import call_object
 from sb.present.states import State, fact, state
-from sb.sources import iso_micros
-from sb.text import plain
 
 _WORDS = {
     kinds.RUN_STARTED: "started",
@@ -165,7 +165,7 @@ def _object(event: Event, payload: Mapping[str, Any], args: Any) -> str:
 
 
 def _about(event: Event, payload: Mapping[str, Any]) -> str:
-    """What an event without a call's arguments is about; "" where only its sentence says that."""
+    """The subject of an event without a call's arguments; "" where only its sentence tells."""
     statement = _statement(payload)
     match event.kind:
         case kinds.RUN_STARTED:
@@ -192,7 +192,7 @@ def _about(event: Event, payload: Mapping[str, Any]) -> str:
 
 
 def _statement(payload: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What an operator signed, as far as it is there."""
+    """The statement that an operator signed, as far as it is there."""
     signed = payload.get(SIGNED)
     found = signed.get("statement") if isinstance(signed, dict) else None
     return found if isinstance(found, dict) else {}
@@ -234,7 +234,7 @@ def call_line(call: CallRecord) -> CallLine:
 
 
 def _decision(request: Approval) -> State:
-    """What became of a request that was decided, or was not in time."""
+    """The state of a request that was decided, or expired."""
     return fact("approved" if request.state is ApprovalState.USED else str(request.state))
 
 
@@ -246,7 +246,7 @@ def _decided_why(request: Approval) -> str:
 
 
 def took_text(milliseconds: float | None) -> str:
-    """How long a call took: 12ms, 3.4s, then in minutes; "" if that is not known."""
+    """A call's duration: 12ms, 3.4s, then in minutes; "" if unknown."""
     if not (isinstance(milliseconds, int | float) and 0 <= milliseconds < _LONGEST_MS):
         return ""  # a database can be edited
     if milliseconds < _SECOND_MS:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
+from sb.base.fitting import relative_age
+from sb.base.sources import MICROSECONDS
+from sb.base.text import plain
+from sb.base.values.frozen import frozen
+from sb.base.values.references import is_prefix
 from sb.errors import NotFoundError
-from sb.fitting import relative_age
-from sb.frozen import frozen
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.calls.approval import OPEN, Approval
-from sb.kernel.recovery.escalations import Escalations
+from sb.kernel.recovery_loop.escalations import Escalations
 from sb.kernel.review.calls import CallFilter, CallRecord, all_calls, calls_at, run_calls
 from sb.kernel.review.host_sessions import connected_agents
 from sb.kernel.review.runs import run_of
@@ -23,12 +26,9 @@ from sb.present.memories import matched_text
 from sb.present.memories import state_word as memory_state
 from sb.present.runs import run_state
 from sb.present.states import State, state
-from sb.references import is_prefix
-from sb.sources import MICROSECONDS
 from sb.store.index.full_text import WordIndex
 from sb.store.records.columns import Row
 from sb.store.records.store import RecordStore
-from sb.text import plain
 
 MOST_STEPS = 3  # of the log, from its newest row on
 _LAST = "\U0010ffff"  # sorts after whatever may follow a prefix

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from sb.frozen import frozen
+from sb.base.sources import MICROSECONDS
+from sb.base.values.frozen import frozen
 from sb.kernel.review.activity import Tally
 from sb.kernel.review.findings import Finding, Status
 from sb.kernel.review.verification_record import VerificationState
 from sb.present.agents import counts_text
 from sb.present.times import when
 from sb.present.usage import dollars
-from sb.sources import MICROSECONDS
 
 NEARLY_SPENT = 0.8  # of the budget of a day
 Words = tuple[tuple[str, str], ...]  # each with its tone
@@ -20,7 +20,7 @@ Words = tuple[tuple[str, str], ...]  # each with its tone
 
 @frozen
 class Enforced:
-    """What is enforced.
+    """Enforcement in force.
 
     Args:
         on: the names of what is, in one line.
@@ -32,7 +32,7 @@ class Enforced:
 
 
 def today_words(tally: Tally, cost: float | None, budget: float | None = None) -> Words:
-    """What happened since midnight; a cost that is unknown is left out.
+    """Words on the day since midnight; an unknown cost is left out.
 
     Args:
         cost, budget: US dollars; the budget of a day, None where there is none.

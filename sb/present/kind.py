@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from typing import Any, Generic, TypeVar
 
-from sb.fitting import Cut, Span
-from sb.frozen import frozen
+from sb.base.fitting import Cut, Span
+from sb.base.sources import iso_micros
+from sb.base.text import plain
+from sb.base.values.frozen import frozen
 from sb.present.states import State
-from sb.sources import iso_micros
-from sb.text import plain
 
 T = TypeVar("T")
 LONGEST_CELL = 1_000  # characters that are looked at, whatever the width

@@ -6,20 +6,20 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sb.duration import human_age
-from sb.fitting import relative_age
-from sb.frozen import frozen
+from sb.base.duration import human_age
+from sb.base.fitting import relative_age
+from sb.base.sources import MICROSECONDS, iso
+from sb.base.text import plain
+from sb.base.values.frozen import frozen
+from sb.base.values.references import SESSION_SHOWN
 from sb.memory.allowed_changes import is_suggestion
 from sb.memory.highlights import beginnings, spans
 from sb.memory.sessions import PAST_SESSION
 from sb.present.states import State, state
 from sb.present.suggestions import suggested_text
-from sb.references import SESSION_SHOWN
-from sb.sources import MICROSECONDS, iso
 from sb.stack.review_queue import ReviewItem, ReviewKind
 from sb.store.records.columns import ACTIVE, ERASED, QUARANTINED
 from sb.store.records.places import Place
-from sb.text import plain
 from sb.types.vocabulary import CONTINUE, FADING, STRONG, WEAK
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def state_word(record: Record) -> str:
 
 
 def is_active(record: Record) -> bool:
-    """Whether agents find it; a suggestion is none yet."""
+    """True if agents find it; a suggestion is none yet."""
     return bool(record["state"] == ACTIVE and not is_suggestion(record))
 
 

@@ -7,18 +7,20 @@ from collections.abc import Collection
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
-from sb.fitting import Cut, relative_age, short_span
-from sb.frozen import frozen
+from sb.base.fitting import Cut, relative_age, short_span
+from sb.base.sources import MICROSECONDS, iso_micros
+from sb.base.text import plain
+from sb.base.values.frozen import frozen
 from sb.kernel.approvals.disclosure import Disclosure
 from sb.kernel.approvals.queue import ApprovalQueue, Order
 from sb.kernel.baselines.store import BaselineStatus, ContractEntry
 from sb.kernel.calls.approval import ApprovalState
 from sb.kernel.calls.intents import Intent
-from sb.kernel.incidents.kill import Kill
-from sb.kernel.recovery.escalations import UNSETTLED, Escalation, Escalations, EscalationState
+from sb.kernel.durable_execution.doubt import in_doubt
+from sb.kernel.incident_response.kill import Kill
+from sb.kernel.recovery_loop.escalations import UNSETTLED, Escalation, Escalations, EscalationState
 from sb.kernel.review.findings import Finding, Status, kill_finding
 from sb.kernel.review.needs import CallOrigin, call_args, call_origins, first_args
-from sb.kernel.workflows.doubt import in_doubt
 from sb.log.event_log import EventLog
 from sb.present.approvals import late_by, short_call, state_word
 from sb.present.calls import call_object
@@ -28,8 +30,6 @@ from sb.present.kind import Cell, Column, Field, Kind
 from sb.present.recovery import UNKNOWN
 from sb.present.states import DANGER, SOFT, WARN, State, state
 from sb.redaction import one_line
-from sb.sources import MICROSECONDS, iso_micros
-from sb.text import plain
 
 if TYPE_CHECKING:  # stacks take long to import, for who reads requests alone
     from sb.stack.review_queue import ReviewItem
@@ -94,7 +94,7 @@ class Need:
 
     @property
     def when(self) -> str:
-        """How late it is, else the time left where it runs out, else the age."""
+        """The lateness, else the time left, else the age."""
         if self.late:
             return f"{self.late} late"
         return f"{self.left} left" if self.left else self.age
@@ -171,7 +171,7 @@ NEED = Kind[Need](
 
 @frozen
 class NeedsNow:
-    """What needs a person.
+    """Needs of a person now.
 
     Args:
         counts: by kind, true ones, where `items` has only the first of each.
@@ -345,7 +345,7 @@ def review_need(item: ReviewItem, now: int) -> Need:
 
 
 def kill_need(kill: Kill) -> Need:
-    """What is stopped."""
+    """The kill switch."""
     lifted = f"{len(kill.lifted_by)} of {kill.people} lifted it" if kill.lifted_by else ""
     key = f"kill {kill.number} {len(kill.lifted_by)}"
     why = kill_finding(kill).detail

@@ -1,11 +1,12 @@
-"""What agents do and did last, as the console's Home shows it."""
+"""Agents' present and last acts, as the console's Home shows them."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
+from sb.base.sources import MICROSECONDS
+from sb.base.values.frozen import frozen
 from sb.config import Config
-from sb.frozen import frozen
 from sb.kernel.review.activity import DAY_S, HOUR_S, Activity
 from sb.kernel.review.agents import Agents
 from sb.kernel.review.calls import CallFilter, all_calls, calls_at
@@ -13,7 +14,6 @@ from sb.log.event_log import EventLog
 from sb.present.agents import AgentLine, agent_line, sessions_cost
 from sb.present.events import CallLine, call_line
 from sb.present.home import Words, midnight, today_words
-from sb.sources import MICROSECONDS
 
 HOURS = 12  # of the sparkline
 MOST_AGENTS = 20
@@ -21,7 +21,7 @@ MOST_AGENTS = 20
 
 @frozen
 class AtWork:
-    """What agents do today.
+    """Agents at work today.
 
     Args:
         today: in words, each with its tone. agents: the last seen first. seen: how many there are.
@@ -48,7 +48,7 @@ class Overview:
         self._agents = Agents(log, self._activity)
 
     def at_work(self, most: int = MOST_AGENTS) -> AtWork:
-        """What agents do today; the first time it reads the events of a day.
+        """Agents at work today; the first time it reads the events of a day.
 
         Args:
             most: agents that have lines.

@@ -6,21 +6,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from sb.frozen import frozen
+from sb.base.text import revealed_line, shorten
+from sb.base.values.frozen import frozen
 from sb.kernel.calls.intents import Intent
-from sb.kernel.recovery.escalations import Escalation, EscalationState
-from sb.kernel.recovery.variants import paths_of
+from sb.kernel.recovery_loop.escalations import Escalation, EscalationState
+from sb.kernel.recovery_loop.variants import paths_of
 from sb.kernel.results import ToolResult
-from sb.kernel.reversal_contracts import MutationRef, MutationState
+from sb.kernel.reversibility.contracts import MutationRef, MutationState
 from sb.kernel.review.needs import call_args
 from sb.log.event_log import EventLog
 from sb.present.calls import call_object
 from sb.present.times import date_and_time, left, moment
 from sb.redaction import redact_json
-from sb.text import revealed_line, shorten
 
 if TYPE_CHECKING:
-    from sb.kernel.recovery.answers import Undone
+    from sb.kernel.recovery_loop.answers import Undone
 
 UNKNOWN, NO_UNDO, UNDER_WAY = "unknown", "no undo", "running"  # of an outcome, of a call, of a reversal
 _WORDS = {EscalationState.IN_DOUBT: UNKNOWN, EscalationState.NO_WAY_BACK: NO_UNDO}
@@ -103,7 +103,7 @@ def state_word(about: Escalation | Intent | MutationRef, now: int, *, under_way:
 
 
 def why(about: Escalation | Intent | MutationRef, now: int) -> str:
-    """Why it is listed, or of an undo record what reverses it."""
+    """The reason why it is listed, or of an undo record what reverses it."""
     if isinstance(about, Escalation):
         return about.why or about.cause
     if isinstance(about, MutationRef):
@@ -121,7 +121,7 @@ def why(about: Escalation | Intent | MutationRef, now: int) -> str:
 
 
 def undone_sentence(undone: Undone) -> str:
-    """How one reversal ended: which files it restored or removed, or what else became of it."""
+    """One sentence: the end of a reversal, with the files that it restored or removed."""
     if undone.state == "reversed":
         return f"{_restored(undone.result) or undone.detail} ({undone.mutation_id})"
     return f"{undone.state}: {undone.detail} ({undone.mutation_id})"
@@ -134,7 +134,7 @@ def logged_object(log: EventLog, about: Escalation | Intent | MutationRef) -> st
 
 
 def dismissed_sentence(about: str, again: str, escalation_id: str) -> str:
-    """What becomes of a reversal that was dismissed.
+    """One sentence: the consequence of a dismissed reversal.
 
     Args:
         about: the object of the call. again: what still undoes it.
@@ -143,7 +143,7 @@ def dismissed_sentence(about: str, again: str, escalation_id: str) -> str:
 
 
 def settled_sentence(about: str, verdict: str, by: str, call_id: str) -> str:
-    """What was recorded of a call of unknown outcome.
+    """One sentence: the recorded settlement of a call with unknown outcome.
 
     Args:
         about: the object of the call. by: the operator's name, or the tool's probe.
@@ -159,7 +159,7 @@ def _restored(result: ToolResult | None) -> str:
 
 
 def restored_names(rows: Sequence[Mapping[str, Any]], most: int = 5) -> str:
-    """Which files a reversal restored or removed, in one line."""
+    """One line: the files that a reversal restored or removed."""
     words: dict[str, list[str]] = {"restored": [], "removed": []}
     top = "/"  # of what was named last: what is below it goes without saying
     for one in rows:

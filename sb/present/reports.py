@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from sb.text import plain, revealed
+from sb.base.text import plain, revealed
 
 _MARKUP = re.compile(r"[\\`*_\[\]<>|~!&$@]|(?<=[:/])/|(?<=www)\.", re.IGNORECASE)
 # What XML 1.0 forbids beyond the characters that `revealed` writes out.

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from sb.duration import human_duration
-from sb.fitting import relative_age
-from sb.frozen import frozen
+from sb.base.duration import human_duration
+from sb.base.fitting import relative_age
+from sb.base.sources import MICROSECONDS
+from sb.base.text import plain
+from sb.base.values.frozen import frozen
 from sb.kernel.review.activity import Tally
 from sb.kernel.review.runs import Run, RunState, project_name
 from sb.present.states import State, state
 from sb.present.times import moment
 from sb.present.usage import dollars
-from sb.sources import MICROSECONDS
-from sb.text import plain
 
 
 @frozen
@@ -53,7 +53,7 @@ _STATE_WORDS = {RunState.OPEN: "running", RunState.FINISHED: "ended", RunState.F
 
 
 def run_state(run: Run) -> State:
-    """Whether a run goes on, has ended or failed."""
+    """The state of a run: going on, ended or failed."""
     return state(_STATE_WORDS[run.state])
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from sb.frozen import frozen
+from sb.base.values.frozen import frozen
 
 SOFT, OK, WARN, DANGER, INFO = "soft", "ok", "warn", "danger", "info"
 
 
 @frozen
 class State:
-    """How a state word is shown.
+    """Look of a state word.
 
     Args:
         tone: names a color token.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from sb.frozen import frozen
+from sb.base.values.frozen import frozen
 from sb.present.times import minute
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def suggestion_line(found: MemorySuggestion) -> SuggestionLine:
 
 
 def suggested_text(content: Any) -> str:
-    """What a suggestion would save, without what repeats or says nothing; "" where there is nothing to read.
+    """The text a suggestion would save, without repeats; "" where there is nothing to read.
 
     Args:
         content: the fields of the memory by name.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from sb.fitting import relative_age, short_span
-from sb.sources import MICROSECONDS, iso_micros
+from sb.base.fitting import relative_age, short_span
+from sb.base.sources import MICROSECONDS, iso_micros
 
 
 def moment(at: int) -> str:
@@ -29,7 +29,7 @@ def left(ends_at: int | None, now: int) -> str:
 
 
 def ago(at: int, now: int) -> str:
-    """How long ago something was, of microseconds since the epoch: now, 9m, 3h, then its day."""
+    """An age, of microseconds since the epoch: now, 9m, 3h, then its day."""
     return relative_age(at, now)
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sb.frozen import frozen
-from sb.kernel.recovery.variants import paths_of, snapshot_of
-from sb.kernel.reversal_contracts import MutationRef, MutationState
+from sb.base.text import counted, human_bytes, revealed_line, shorten
+from sb.base.values.frozen import frozen
+from sb.kernel.recovery_loop.variants import paths_of, snapshot_of
+from sb.kernel.reversibility.contracts import MutationRef, MutationState
 from sb.log.event_log import EventLog
 from sb.present.calls import OBJECTS
 from sb.present.recovery import NO_UNDO, state_word
 from sb.present.times import ago, left, moment
 from sb.store.pack_file import EXTRA, FILE, LINK, Entry
 from sb.store.snapshots import SnapshotStore
-from sb.text import counted, human_bytes, revealed_line, shorten
 
 WIDEST_OBJECT = 48  # characters of the command or file in a list of at most 100 columns
 _WIDEST_WHAT = 12
@@ -106,7 +106,7 @@ def _is_partial(args: Mapping[str, Any], result: Mapping[str, Any]) -> bool:
 
 
 def object_of(ref: MutationRef, args: Mapping[str, Any]) -> str:
-    """What a call was about, on one line: the command, the files, or the tool with its arguments."""
+    """One line: the object of a call, its command, files, or tool with arguments."""
     named = next((args[name] for name in OBJECTS if isinstance(args.get(name), str)), "")
     if named:
         return " ".join(revealed_line(named).split())

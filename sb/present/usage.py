@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from sb.base.fitting import money, short_count
 from sb.config import Config
-from sb.fitting import money, short_count
 from sb.kernel.review.session_usage import load_usage
 from sb.kernel.review.usage import Tokens, cost_usd, total
 

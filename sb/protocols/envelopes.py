@@ -10,7 +10,7 @@ from dataclasses import field
 from datetime import datetime
 from typing import Any
 
-from sb.frozen import mutable
+from sb.base.values.frozen import mutable
 
 
 @mutable
@@ -59,7 +59,7 @@ class PluginInfo:
 
 @mutable
 class PluginHealth:
-    """Whether a plugin works."""
+    """Health of a plugin."""
 
     healthy: bool
     message: str = ""
@@ -138,7 +138,7 @@ class ModelChunk:
 
 @mutable
 class ModelStatus:
-    """Whether a provider can be used; error_class is rate_limit, auth, timeout, server or unknown."""
+    """Status of a provider; error_class is rate_limit, auth, timeout, server or unknown."""
 
     provider: str
     available: bool

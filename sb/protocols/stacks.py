@@ -42,7 +42,7 @@ class StackComponentProtocol(Protocol):
 
     @property
     def required(self) -> bool:
-        """Whether the stack cannot do without it."""
+        """True if the stack cannot do without it."""
         ...
 
     @property

@@ -219,7 +219,7 @@ def _proved(
 
 
 def _hangs(home: bytes) -> bool:
-    """Whether a helper that was silent still is: one that has much to do is not ended."""
+    """True if a helper that was silent still is: one that has much to do is not ended."""
     connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     connection.settimeout(_CONNECT_S)
     try:

@@ -89,7 +89,7 @@ def served() -> frozenset[tuple[str, ...]]:
 
 
 def refusal(arguments: Sequence[str]) -> str:
-    """Why the helper does not run a command for a confined one, or "".
+    """The reason why the helper does not run a command for a confined one, or "".
 
     Args:
         arguments: of `sb`.

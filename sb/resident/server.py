@@ -20,8 +20,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from sb.base.files import write_atomic
 from sb.config.home import Home
-from sb.files import write_atomic
 from sb.hosts.hooks.resident import LOCK, SECRET, SOCKET, STARTING, make_folders
 from sb.hosts.runs import Runs
 from sb.resident import wire
@@ -261,7 +261,7 @@ class _Helper:
 
 
 def _stamps(start: str) -> tuple[object, ...]:
-    """What changes with the code that this process has imported: the start file, `sb`, and the folder it lies in."""
+    """Stamps that change with the imported code: the start file, `sb`, and its folder."""
     package = os.path.dirname(sys.modules["sb"].__file__ or "")
     files = (start, package, os.path.join(package, "__init__.py"), os.path.join(package, "__main__.py"))
     return tuple(_stamp(path) for path in (*files, os.path.dirname(package)))

@@ -43,7 +43,7 @@ _GREETING_S = 2.0  # until a client has sent its request; it has read all of it 
 
 
 class Post(NamedTuple):
-    """What a child needs to judge whom it answers.
+    """Facts by which a child judges whom it answers.
 
     Args:
         home: whose helper this is.

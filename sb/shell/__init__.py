@@ -141,7 +141,7 @@ def classify(
 
 
 def _flow_of_scripts(judge: LineJudge, judged: Callable[[str, Path, bool], ShellVerdict]) -> str:
-    """Why a script on disk that the line runs would send a credential from this machine, or "".
+    """The reason why a script on disk that the line runs would send a credential from this machine, or "".
 
     Its class is not looked at, nor what it only reads: what a project's own scripts do is everyday work.
     """

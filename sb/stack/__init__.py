@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from sb.errors import VersionConflictError as VersionConflictError
     from sb.stack.sqlite_stack import SQLiteStack as SQLiteStack
 else:
-    from sb.lazy import lazy_exports
+    from sb.base.lazy import lazy_exports
 
     __getattr__, __all__ = lazy_exports(
         __name__,

@@ -7,8 +7,9 @@ from collections.abc import Collection, Mapping
 
 import orjson
 
+from sb.base.text import LONGEST_NAME, nearest, plain
+from sb.base.values.frozen import frozen
 from sb.errors import NotFoundError, UsageError
-from sb.frozen import frozen
 from sb.memory.consent import ungranted
 from sb.memory.masking import refuse_secret
 from sb.memory.views import View
@@ -17,7 +18,6 @@ from sb.store.database import Database
 from sb.store.records.columns import ACTIVE, FORGOTTEN
 from sb.store.records.places import Places
 from sb.store.records.store import RecordStore
-from sb.text import LONGEST_NAME, nearest, plain
 from sb.types import MemoryType, StackState
 
 DEFAULT = "default"  # the stack of every Brain, unless it is told of another one

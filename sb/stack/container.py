@@ -53,7 +53,7 @@ class Container:
 
     @property
     def _keeps_state(self) -> bool:
-        """Whether its state is that of the file, and not its own."""
+        """True if its state is that of the file, and not its own."""
         return not self.read_only and not self.read_only_view
 
     def look_again(self) -> None:
@@ -185,7 +185,7 @@ class Container:
 
     @property
     def is_operators(self) -> bool:
-        """Whether operators have it open, who read every scope."""
+        """True if operators have it open, who read every scope."""
         return self.for_operators or None in self.cores.values()
 
     def check_right(self, right: str, scope: str) -> None:

@@ -12,10 +12,11 @@ from typing import Any
 
 import orjson
 
+from sb.base.files import write_atomic
+from sb.base.sources import iso
+from sb.base.text import with_article
 from sb.errors import StoreError
-from sb.files import write_atomic
 from sb.memory.markdown import escaped
-from sb.sources import iso
 from sb.stack.checks import check_word
 from sb.stack.container import Container
 from sb.stack.queries import NEWEST, Query
@@ -23,7 +24,6 @@ from sb.stack.saver import Saver
 from sb.stack.views import kinds_viewed_as
 from sb.store.records.columns import ACTIVE, FORGOTTEN, SUPERSEDED
 from sb.store.records.descriptors import DESCRIPTORS
-from sb.text import with_article
 from sb.types import Belief, Drive, Episode, Goal, Note, Playbook, RawEntry, Relationship, StackState, Value
 
 FORMATS = frozenset({"markdown", "json"})

@@ -9,9 +9,9 @@ from typing import Any
 
 import orjson
 
+from sb.base.values.frozen import frozen
 from sb.config import Config
 from sb.errors import NotFoundError, UsageError
-from sb.frozen import frozen
 from sb.memory.bundle_import import IMPORT
 from sb.memory.views import View
 from sb.stack.catalogue import stack_names

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sb.frozen import frozen
+from sb.base.values.frozen import frozen
 from sb.memory.access import PROMOTE
 from sb.memory.record_writer import RecordWriter
 from sb.stack.container import SYSTEM, Container
@@ -69,7 +69,7 @@ class Promoter:
         return [one for one in found if self._may_suggest(one)]
 
     def _may_suggest(self, episode: Episode) -> bool:
-        """Whether who recorded an episode is trusted enough for beliefs to be made of it."""
+        """True if who recorded an episode is trusted enough for beliefs to be made of it."""
         container = self._container
         agent = (episode.source_entity or "").removeprefix(CORE)
         standing = container.space.trust.score_of(container.stack_id, agent) if agent else None
@@ -155,7 +155,7 @@ class Promoter:
         return [uid for uid in self._saver.save("belief", fresh) if not uid.startswith("suggestion:")]
 
     def _says(self, promotions: Gate, new: Statement, former: Statement) -> bool:
-        """Whether a statement says the same, and of the same number, date, name, and as true or not."""
+        """True if a statement says the same, and of the same number, date, name, and as true or not."""
         if not self._similarity.same(new, former):
             return False
         return promotions.comparer.compare(new.text, former.text).changed not in _VALUES

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sb.base.text import with_article
 from sb.errors import StoreReadOnly
 from sb.protocols import MaintenanceModeError, ProvenanceError
 from sb.stack.checks import check_words
 from sb.stack.container import SYSTEMS, Container
 from sb.stack.views import CORE, VIEWS, kinds_viewed_as
 from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
-from sb.text import with_article
 from sb.types import SourceType, StackState
 from sb.types.vocabulary import SOURCES_OF_BRAINS
 

@@ -9,9 +9,9 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
-from sb.canonical import NotCanonical, canonical_bytes
+from sb.base.text import with_article
+from sb.base.values.canonical import NotCanonical, canonical_bytes
 from sb.protocols import InferenceService, StackComponentProtocol
-from sb.text import with_article
 from sb.types import SearchResult
 
 logger = logging.getLogger("sb.stack")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from enum import StrEnum
 
-from sb.frozen import frozen
+from sb.base.values.frozen import frozen
 from sb.store.database import Database
 from sb.store.records.columns import QUARANTINED, Row
 from sb.store.records.places import Places

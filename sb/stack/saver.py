@@ -9,6 +9,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from sb.base.text import with_article
 from sb.errors import StoreError, VersionConflictError
 from sb.memory.access import WRITE
 from sb.memory.decay import recovered, state_of
@@ -29,7 +30,6 @@ from sb.store.records.descriptor import READ
 from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
 from sb.store.records.places import Execute, Place
 from sb.store.records.rows import to_moment
-from sb.text import with_article
 from sb.types import MemorySuggestion, Remembered
 
 Also = Callable[[Execute, Sequence[str]], object]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from sb.base.text import storable
 from sb.memory.ranking.rank import Ranked
 from sb.memory.search import Searcher
 from sb.memory.views import tokens_of
@@ -20,7 +21,6 @@ from sb.stack.views import kinds_viewed_as, to_view
 from sb.store.records.columns import Row
 from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
 from sb.store.records.rows import content, from_row
-from sb.text import storable
 from sb.types import SearchResult
 
 SEARCHED = tuple(kind for kind, one in DESCRIPTORS.items() if not one.of_a_brain and not one.aside)

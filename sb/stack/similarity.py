@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from sb.frozen import frozen
+from sb.base.values.frozen import frozen
 from sb.memory.ranking.terms import STOP_WORDS, stem, words
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Similarity:
         self._lexicon = lexicon
 
     def same(self, first: Statement, second: Statement) -> bool:
-        """Whether they say the same; a denial, another figure or another order makes it something else."""
+        """True if they say the same; a denial, another figure or another order makes it something else."""
         if first.denies != second.denies or first.figures != second.figures or _turned(first, second):
             return False
         short, long = sorted((first.about, second.about), key=len)
@@ -100,7 +100,7 @@ class Similarity:
         return not left or self._matched([short[each] for each in left], [long[each] for each in right])
 
     def _matched(self, left: list[str], right: list[str]) -> bool:
-        """Whether each word of the one has its own like in the other."""
+        """True if each word of the one has its own like in the other."""
         pairs = sorted(((-like, at, to) for at, to, like in self._pairs(left, right)), key=lambda pair: pair)
         taken_left, taken_right = set[int](), set[int]()
         for _, at, to in pairs:

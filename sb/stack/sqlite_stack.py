@@ -13,12 +13,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from sb.base.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
+from sb.base.text import checked_name
 from sb.config import Config, current_config
 from sb.memory.access import ScopeRefusal
 from sb.memory.masking import refuse_secret
 from sb.memory.space import Space
 from sb.protocols import InferenceService, StackComponentProtocol, StackProtocol
-from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.stack.container import Container
 from sb.stack.dump import Dumper, write_whole
 from sb.stack.lineage import made_from, ungrounded
@@ -37,7 +38,6 @@ from sb.stack.working_memory import Loader
 from sb.store import migrate
 from sb.store.database import Database, open_database
 from sb.store.records.places import GLOBAL, check_not_reserved, checked_scope
-from sb.text import checked_name
 from sb.types import SearchResult, StackState
 from sb.types.vocabulary import TOKEN_BUDGET
 
@@ -312,7 +312,7 @@ class SQLiteStack(Reads, SyncOperations, StackProtocol):
         return made_from(self._container, memory_type, memory_id)
 
     def get_ungrounded_memories(self) -> list[str]:
-        """References to the memories that name sources, none of which is there any more."""
+        """References to memories all of whose named sources are gone."""
         return ungrounded(self._container)
 
     # Suggestions and trust

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from sb.sources import Clock
+from sb.base.sources import Clock
 from sb.stack.container import SYSTEM, Container
 from sb.stack.queries import NEWEST, Reader
 from sb.types import StackState
@@ -39,7 +39,7 @@ class StackStorage:
 
     @property
     def writable(self) -> bool:
-        """Whether memories may be written now: not while the stack is being maintained, or only read."""
+        """True if memories may be written now: not while the stack is being maintained, or only read."""
         self._container.look_again()
         return not self._container.read_only and self._container.state is not StackState.MAINTENANCE
 
@@ -97,7 +97,7 @@ class StackStorage:
 
     @property
     def vector_search_disabled_reason(self) -> str:
-        """Why searches use no vectors; "" if they do."""
+        """The reason why searches use no vectors; "" if they do."""
         return "" if self.embedder else str(self._container.space.embedder)
 
     def reindex(self) -> Tidied | None:

@@ -9,6 +9,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sb.base.text import with_article
 from sb.memory.access import PROMOTE
 from sb.stack.checks import check_word, checked_number, checked_share
 from sb.stack.container import SYSTEM, Container
@@ -20,7 +21,6 @@ from sb.store.records.consent import inherited
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.places import Execute
 from sb.store.records.rows import to_moment
-from sb.text import with_article
 from sb.types import MemorySuggestion
 from sb.types.vocabulary import SUGGESTION_MEMORY_TYPES, SUGGESTION_STATUSES
 

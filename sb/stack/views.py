@@ -10,10 +10,10 @@ from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any
 
-from sb.frozen import frozen
+from sb.base.text import with_article
+from sb.base.values.frozen import frozen
 from sb.store.records.consent import PEOPLE
 from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
-from sb.text import with_article
 from sb.types import Belief, Decision, EntityRecord, Episode, Event, Fact, Note, Relationship, Remembered
 from sb.types.blocks import parse_datetime
 from sb.types.vocabulary import BELIEF_TYPES, SOURCES_OF_BRAINS

@@ -24,7 +24,7 @@ class AnchoredHead(NamedTuple):
 
 
 class Anchored(NamedTuple):
-    """What the file says of one chain.
+    """The file's anchors of one chain.
 
     Args:
         heads: every head that was recorded for it, in the order of the file.
@@ -97,7 +97,7 @@ class Anchor:
         return None if at < 0 else data[: data.rfind(b"\n", 0, at) + 1]
 
     def read(self, database_id: str, database: str, stream: str) -> Anchored:
-        """What was recorded for this chain, and for others at its database's path.
+        """The anchors of this chain, and of others at its database's path.
 
         Raises:
             StoreError: the file exists but cannot be read.

@@ -17,8 +17,8 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
 
+from sb.base.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.errors import SchemaMismatch, StoreError, StoreReadOnly
-from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store import driver, migrate
 
 MEMORY = ":memory:"
@@ -309,7 +309,7 @@ class Database:
 
     @property
     def encrypted(self) -> bool:
-        """Whether its file is encrypted."""
+        """True if its file is encrypted."""
         with self.lock:
             return driver.is_encrypted(self._normal)
 

@@ -226,12 +226,12 @@ def cipher_version() -> str:
 
 
 def is_encrypted(connection: Connection) -> bool:
-    """Whether what a connection writes is encrypted."""
+    """True if what a connection writes is encrypted."""
     return CAN_ENCRYPT and bool(connection.execute("PRAGMA cipher_salt").fetchone())
 
 
 def _reading(path: Path) -> str:
-    """How to open a file for reading: where no index of a write-ahead log can be made, as one that nobody writes."""
+    """The URI for reading a file: immutable where no index of a write-ahead log can be made."""
     log = path.with_name(f"{path.name}-wal")
     nobody_writes = not os.access(path.parent, os.W_OK) and not log.exists()
     return "?immutable=1" if nobody_writes else "?mode=ro"
@@ -265,7 +265,7 @@ def explain(error: BaseException, path: str | Path) -> StoreError:
 
 
 def _is_full(path: str | Path) -> bool:
-    """Whether the disk of an existing database has no room left for a page of it."""
+    """True if the disk of an existing database has no room left for a page of it."""
     try:
         disk = os.statvfs(path)
     except OSError:

@@ -18,8 +18,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sb.base.sources import iso
 from sb.errors import SchemaMismatch
-from sb.sources import iso
 from sb.store import driver
 
 Query = Callable[[str], list[tuple[Any, ...]]]
@@ -108,7 +108,7 @@ def is_empty(query: Query) -> bool:
 
 
 def is_foreign(query: Query) -> bool:
-    """Whether the database has tables, but none of ours: somebody else's file."""
+    """True if the database has tables, but none of ours: somebody else's file."""
     ours = {name for objects in expected(shipped()) for name in objects}
     return not is_empty(query) and not recorded(query) and not ours & _schema(query).keys()
 
@@ -180,7 +180,7 @@ def apply(execute: Execute, migration: Migration, *, now: float, run: bool = Tru
 
 
 def status(query: Query, migrations: tuple[Migration, ...] | None = None) -> list[MigrationStatus]:
-    """What became of each migration in this database."""
+    """The state of each migration in this database."""
     migrations = shipped() if migrations is None else migrations
     applied, actual, made = recorded(query), _schema(query), expected(migrations)
     last_to_make = {name: index for index, objects in enumerate(made) for name in objects}
@@ -233,7 +233,7 @@ def upgrade(
 
 
 def plan(query: Query, migrations: tuple[Migration, ...] | None = None) -> list[MigrationStatus]:
-    """What `upgrade` would find.
+    """The migrations that `upgrade` would apply.
 
     Raises:
         SchemaMismatch: some migration is partial or drifted, so what applying the rest would do is unknown.

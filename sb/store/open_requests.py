@@ -1,4 +1,4 @@
-"""Keeps the whole arguments of open approval requests, of which the database has only what redaction left.
+"""Whole arguments of open approval requests; the database has only what redaction left.
 
 One private file per request, there from before the request is committed until it is no longer open.
 """
@@ -11,9 +11,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from sb.canonical import encode
+from sb.base.files import write_atomic
+from sb.base.values.canonical import encode
 from sb.errors import StoreError
-from sb.files import write_atomic
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 _SUFFIX = ".json"
@@ -79,7 +79,7 @@ class OpenRequests:
             return  # the next sweep tries again
 
     def ids(self) -> set[str]:
-        """The requests of which something is kept, be it unfinished."""
+        """The requests with stored arguments, unfinished ones included."""
         if self.folder is None:
             return set(self._in_memory)
         try:

@@ -69,7 +69,7 @@ class Header(NamedTuple):
 
 
 class Pack(NamedTuple):
-    """What a pack holds, without contents.
+    """The entries of a pack, without contents.
 
     Args:
         entries: every path, parents before their contents.
@@ -157,7 +157,7 @@ class PackWriter:
 
 
 def _method(begin: bytes) -> int:
-    """How to store content that begins like this: images and archives only grow when they are compressed."""
+    """The method for content that begins like this: images and archives only grow when compressed."""
     tried = begin[:_TRIED]
     if len(begin) <= _TRIED:
         return _DEFLATED if begin else _STORED

@@ -14,10 +14,10 @@ from dataclasses import field
 from hashlib import sha256
 from typing import Protocol
 
+from sb.base.text import human_bytes, quoted_name
+from sb.base.values.frozen import mutable
 from sb.errors import SBError
-from sb.frozen import mutable
 from sb.store.pack_file import ABSENT, EXTRA, FILE, FOLDER, LINK, Entry, chunks_of
-from sb.text import human_bytes, quoted_name
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _ABOVE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -16,13 +16,13 @@ from dataclasses import field
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from sb.base.files import write_atomic
+from sb.base.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock
+from sb.base.text import human_bytes
+from sb.base.values.frozen import mutable
 from sb.errors import UsageError
-from sb.files import write_atomic
-from sb.frozen import mutable
-from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock
 from sb.store.pack_file import Entry, Header, Pack, PackReader, PackWriter, merged, read_header
 from sb.store.pack_scan import CannotKeep, Scan, TooMuch
-from sb.text import human_bytes
 
 __all__ = ["CannotKeep", "Entry", "Pack", "PackStore", "Size", "SnapshotStoreFull", "TooMuch"]
 
@@ -42,7 +42,7 @@ class SnapshotStoreFull(CannotKeep):
 
 
 class Size(NamedTuple):
-    """How full the store is.
+    """Size of the store.
 
     Args:
         packs: number of packs. stored: bytes of their files. cap: bytes that they may have.
@@ -216,11 +216,11 @@ class PackStore:
             os.fsync(file.fileno())
 
     def has(self, key: str) -> bool:
-        """Whether there is a pack of that key; raises UsageError."""
+        """True if there is a pack of that key; raises UsageError."""
         return self._path(key).exists()
 
     def get(self, key: str) -> Pack:
-        """What a pack holds.
+        """The entries of a pack.
 
         Raises:
             NotFoundError: no pack of that key.
@@ -243,12 +243,12 @@ class PackStore:
         return [name[: -len(_SUFFIX)] for name, _ in self._files()]
 
     def size(self) -> Size:
-        """How full the store is, counted now."""
+        """The size of the store, counted now."""
         sizes = [size for _, size in self._files()]
         return Size(len(sizes), sum(sizes), self.cap_bytes)
 
     def has_room(self, size: int, session: str, session_share: float) -> bool:
-        """Whether contents of that many bytes would fit, if they could not be compressed at all."""
+        """True if contents of that many bytes would fit, if they could not be compressed at all."""
         share = session_share if session else 1.0
         if not self._obstacle(self._usage(), session, size, share):
             return True
@@ -292,7 +292,7 @@ class PackStore:
                 self.expire(now, lambda key: key in keys)
 
     def fill(self) -> Size:
-        """How full the store is, as counted last: cheaper than `size`."""
+        """The size of the store as counted last: cheaper than `size`."""
         usage = self._usage()
         return Size(max(usage.packs, 0), usage.total, self.cap_bytes)
 
@@ -377,7 +377,7 @@ class PackStore:
             return True
 
     def _room(self, session: str, size: int, session_share: float, now: float) -> tuple[_Usage, str]:
-        """What is in the store, and why there is no room in it, "" if there is.
+        """The content of the store, and the reason why there is no room, or "".
 
         Where there is none, packs past their time are removed and the rest is counted again, at most once a minute.
         """

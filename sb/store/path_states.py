@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from sb.frozen import mutable
+from sb.base.values.frozen import mutable
 from sb.store.pack_file import ABSENT, FILE, FOLDER, LINK, Entry, Pack
 from sb.store.pack_scan import CannotKeep, Scan, entry_of
 
@@ -92,7 +92,7 @@ def states(paths: Iterable[str], *, deep: bool = True) -> dict[str, Entry]:
 
 
 def is_same(one: Entry | None, other: Entry | None) -> bool:
-    """Whether two states are equal in kind, content and mode; None and absent are the same."""
+    """True if two states are equal in kind, content and mode; None and absent are the same."""
     if one is None or one.kind == ABSENT:
         return other is None or other.kind == ABSENT
     if other is None or (one.kind, one.sha256) != (other.kind, other.sha256):
@@ -107,7 +107,7 @@ def roots_of(pack: Pack) -> list[str]:
 
 
 def rows_after(pack: Pack, *, only_changed: bool = False) -> list[dict[str, Any]]:
-    """What a call left at the paths of its pack: one row for each path that was named, and for each that differs below.
+    """The states after a call at the paths of its pack: a row for each named path, and each that differs below.
 
     Of a folder that is gone there is one row. A path that was neither there before nor is now has none.
 
@@ -141,7 +141,7 @@ def _both_folders(before: Mapping[str, Entry], now: Mapping[str, Entry], path: s
 
 
 def row(path: str, state: Entry | None) -> dict[str, Any]:
-    """One state as undo records keep it: path, sha256 and mode, and the kind of what is no file."""
+    """One state as undo records store it: path, sha256 and mode, and the kind of anything but a file."""
     found: dict[str, Any] = {"path": path, "sha256": None, "mode": None}
     raw = os.fsencode(path)
     if raw.decode("utf-8", "replace") != path:  # JSON holds no bytes that are not UTF-8
@@ -168,7 +168,7 @@ def state_of(row: Mapping[str, Any]) -> Entry | None:
 
 
 def is_unchanged(pack: Pack) -> bool:
-    """Whether everything that a pack holds is as it was; False if that cannot be told."""
+    """True if everything that a pack holds is as it was; False if that cannot be told."""
     before = {entry.path: entry for entry in pack.entries if entry.kind != ABSENT}
     try:
         now = states(roots_of(pack))

@@ -8,8 +8,8 @@ import hmac
 import os
 from pathlib import Path
 
+from sb.base.files import write_atomic
 from sb.errors import ConfigError
-from sb.files import write_atomic
 
 
 def home_secret(path: Path) -> bytes:

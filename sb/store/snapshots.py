@@ -11,11 +11,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from sb.base.sources import SYSTEM_CLOCK, Clock
+from sb.base.text import human_bytes
 from sb.errors import NotFoundError, SBError, UsageError
-from sb.sources import SYSTEM_CLOCK, Clock
 from sb.store.pack_file import ABSENT, FILE, Entry
 from sb.store.packs import PackStore, Size, TooMuch
-from sb.text import human_bytes
 
 GIB = 1 << 30
 PACKS = "packs"  # the folder of the packs
@@ -42,7 +42,7 @@ class SnapshotTooLarge(SBError):
 
 
 class Snapshot(NamedTuple):
-    """What a snapshot holds, without its content.
+    """The entries of a snapshot, without content.
 
     Args:
         size: bytes of content.
@@ -142,7 +142,7 @@ class SnapshotStore:
         return content
 
     def holds(self, key: str, paths: Iterable[str] = ()) -> bool:
-        """Whether a snapshot is left of a call, also one of an earlier version.
+        """True if a snapshot is left of a call, also one of an earlier version.
 
         Args:
             paths: of the call; earlier versions wrote one snapshot for each.
@@ -171,7 +171,7 @@ class SnapshotStore:
         return number, size
 
     def size(self) -> Size:
-        """How full the store is, with the snapshots of earlier versions, counted now."""
+        """The size of the store with snapshots of earlier versions, counted now."""
         found, old = self.packs.size(), [path.stat().st_size for path in self._old()]
         return Size(found.packs + len(old), found.stored + sum(old), found.cap)
 

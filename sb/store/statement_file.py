@@ -15,9 +15,9 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any, NamedTuple
 
+from sb.base.files import sync_folder
+from sb.base.values.frozen import frozen
 from sb.errors import StoreCorrupt, StoreError
-from sb.files import sync_folder
-from sb.frozen import frozen
 
 FILE_NAME = "statements.jsonl"
 
@@ -46,7 +46,7 @@ class StatementLine:
 
 
 class Recorded(NamedTuple):
-    """What the file says about one database.
+    """The file's records of one database.
 
     Args:
         lines: in the order in which they were made; those of another database at the same path count too.
@@ -84,7 +84,7 @@ class StatementFile:
             raise StoreError(f"cannot read {self.path}: {error.strerror}") from None
 
     def read(self, database_id: str, path: str) -> Recorded:
-        """What is on record about this database.
+        """The records of this database.
 
         Args:
             path: of the database, without symbolic links.

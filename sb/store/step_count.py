@@ -1,4 +1,4 @@
-"""How many steps of a workflow were announced, kept outside the database: one file a workflow, as long as that number.
+"""Counts of announced workflow steps outside the database: one file a workflow, as long as its number.
 
 Rows that are deleted from the journal are missed by it. It is written after the row and before the step runs, and
 needs no fsync: a commit does not survive more either.
@@ -24,7 +24,7 @@ class StepCount:
         self._fd = -1
 
     def read(self) -> int:
-        """How many steps are known to have been announced; raises StoreError."""
+        """The number of steps known to have been announced; raises StoreError."""
         try:
             return 0 if self._path is None else os.stat(self._path).st_size
         except FileNotFoundError:

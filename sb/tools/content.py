@@ -7,7 +7,7 @@ import binascii
 import codecs
 from typing import Any
 
-from sb.frozen import frozen
+from sb.base.values.frozen import frozen
 from sb.tools.failures import display, invalid
 
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sb.discovery import entry_points
+from sb.base.discovery import entry_points
+from sb.base.values.frozen import frozen
 from sb.errors import ContractError
-from sb.frozen import frozen
 from sb.kernel.registry.registry import CONFIGURED, INSTALLED, RegisteredTool, ToolRegistry
 from sb.redaction import one_line
 
@@ -80,7 +80,7 @@ def _configured(name: str) -> Any:
 
 
 def _load_one(registry: ToolRegistry, source: str, load: Callable[[], Any]) -> str:
-    """Why the tools of one source were not added, or ""."""
+    """The reason why the tools of one source were not added, or ""."""
     before = {tool_id: registry.tool(tool_id) for tool_id in registry.list_ids()}
     try:
         with registry.source(source):

@@ -38,7 +38,7 @@ def permits(allow: Sequence[HostPattern], host: str, port: int) -> bool:
 
 
 def names(allow: Sequence[HostPattern], host: str, port: int) -> bool:
-    """Whether an entry is exactly this host and port, which also allows its private addresses.
+    """True if an entry is exactly this host and port, which also allows its private addresses.
 
     Args:
         host: as `normal_host` gives it.
@@ -47,7 +47,7 @@ def names(allow: Sequence[HostPattern], host: str, port: int) -> bool:
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address is on the public internet; addresses that embed an IPv4 address count as that one."""
+    """True if an IP address is on the public internet; addresses that embed an IPv4 address count as that one."""
     import ipaddress
 
     ip = _embedded(ipaddress.ip_address(address.partition("%")[0]))

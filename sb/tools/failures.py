@@ -45,7 +45,7 @@ def not_found(message: str) -> ToolError:
 
 
 def os_failure(error: OSError, subject: object) -> ToolError:
-    """What the operating system refused, as the tool's own failure."""
+    """The tool's own failure for a refusal of the operating system."""
     number = error.errno or 0
     return ToolError(
         _CODES.get(number, ToolErrorCode.UNEXPECTED), f"{display(subject)}: {os.strerror(number).lower()}"

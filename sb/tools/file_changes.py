@@ -11,13 +11,13 @@ import os
 from contextlib import ExitStack
 from typing import Any
 
+from sb.base.sources import SYSTEM_IDS
+from sb.base.text import human_bytes
 from sb.errors import NotFoundError
 from sb.kernel.contracts import ToolError
 from sb.kernel.error_kinds import ErrorKind, tool_failure
-from sb.sources import SYSTEM_IDS
 from sb.store.pack_scan import CannotKeep
 from sb.store.snapshots import Snapshot, SnapshotStore, SnapshotTooLarge
-from sb.text import human_bytes
 from sb.tools.content import from_content
 from sb.tools.failures import denied, display, not_found, os_failures_about
 from sb.tools.file_reading import readable

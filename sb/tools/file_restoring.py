@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from sb.base.sources import SYSTEM_IDS
+from sb.base.text import human_bytes
+from sb.base.values.frozen import frozen
 from sb.errors import NotFoundError, SBError
-from sb.frozen import frozen
 from sb.kernel.contracts import ToolError
-from sb.sources import SYSTEM_IDS
 from sb.store.snapshots import Snapshot, SnapshotStore
-from sb.text import human_bytes
 from sb.tools.failures import display, failures_of_packs, invalid, not_found, os_failures_about
 from sb.tools.file_changes import file_state, replace_file, require_in_place, sha256_of
 from sb.tools.folders import Folder
@@ -78,7 +78,7 @@ class FileRestoring:
     def restorable(
         self, path: str, kept: str, sha256: str | None = None, mode: int | None = None
     ) -> dict[str, Any]:
-        """Whether `restore` with the same arguments would work now, and what it would do."""
+        """Preview of `restore` with the same arguments: whether it would work now, and its changes."""
         try:
             if self._snapshots.packs.has(kept):
                 return self._restorable_from_pack(path, kept, sha256, mode)

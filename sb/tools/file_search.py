@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import field
 from typing import Any
 
-from sb.frozen import frozen, mutable
+from sb.base.text import shorten
+from sb.base.values.frozen import frozen, mutable
 from sb.kernel.contracts import ToolError
-from sb.text import shorten
 from sb.tools.failures import invalid
 from sb.tools.file_reading import readable
 from sb.tools.folders import Folder

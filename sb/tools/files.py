@@ -14,7 +14,7 @@ from sb.kernel.contracts import (
     ToolReturnSchema,
 )
 from sb.kernel.registry.registry import ToolRegistry
-from sb.kernel.reversal_contracts import OVER
+from sb.kernel.reversibility.contracts import OVER
 from sb.store.snapshots import SnapshotStore
 from sb.tools.file_changes import FileChanges
 from sb.tools.file_reading import FileReader

@@ -15,9 +15,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from sb.frozen import frozen
+from sb.base.text import normal_name
+from sb.base.values.frozen import frozen
 from sb.kernel.contracts import ToolError, ToolErrorCode
-from sb.text import normal_name
 from sb.tools.failures import denied, display, invalid, not_found, os_failure
 
 Identity = tuple[int, int]  # st_dev, st_ino

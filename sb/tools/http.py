@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
+from sb.base.sources import SYSTEM_CLOCK
 from sb.config.groups import Http
 from sb.kernel.contracts import (
     ReversalClass,
@@ -17,7 +18,6 @@ from sb.kernel.contracts import (
 )
 from sb.kernel.error_kinds import ErrorKind, tool_failure
 from sb.kernel.registry.registry import ToolRegistry
-from sb.sources import SYSTEM_CLOCK
 from sb.tools.content import byte_limit, to_content
 from sb.tools.egress import is_public, names, permits
 from sb.tools.failures import denied, display
@@ -176,13 +176,13 @@ def _require_success(target: Target, response: http.client.HTTPResponse) -> None
         return
     message = f"{target.site} answered with HTTP status {status}"
     if status == 429:
-        from sb.kernel.failures.provider_errors import asked_to_wait
+        from sb.kernel.error_classifier.provider_errors import asked_to_wait
 
         wait_s = asked_to_wait(response.headers, SYSTEM_CLOCK.now())
         raise tool_failure(
             ErrorKind.RATE_LIMITED, message, wait_s if wait_s is None else min(wait_s, _LONGEST_WAIT_S)
         )
-    from sb.kernel.failures.http_statuses import status_code
+    from sb.kernel.error_classifier.http_statuses import status_code
 
     refused = status_code(status, ToolErrorCode.VALIDATION_ERROR)
     raise ToolError(ToolErrorCode.NETWORK_ERROR if status >= 500 else refused, message)

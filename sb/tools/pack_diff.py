@@ -1,4 +1,4 @@
-"""What an undo would change, as a unified diff."""
+"""Changes of an undo, as a unified diff."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import difflib
 import os
 from collections.abc import Iterator, Sequence
 
+from sb.base.text import human_bytes, plain
 from sb.store.pack_file import FILE, LINK, Entry, PackReader
-from sb.text import human_bytes, plain
 from sb.tools.pack_restoring import Change
 
 _LARGEST = 1 << 20  # bytes of a file whose lines are compared

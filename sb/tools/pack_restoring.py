@@ -15,14 +15,14 @@ from contextlib import ExitStack, contextmanager, suppress
 from hashlib import sha256
 from typing import Any, Self
 
+from sb.base.text import counted
+from sb.base.values.frozen import frozen
 from sb.errors import NotFoundError
-from sb.frozen import frozen
 from sb.kernel.contracts import ToolError, ToolErrorCode
-from sb.kernel.recovery.variants import IN_PART, NOT_RESTORED
+from sb.kernel.recovery_loop.variants import IN_PART, NOT_RESTORED
 from sb.store.pack_file import ABSENT, FILE, FOLDER, LINK, Entry, Pack, PackReader
 from sb.store.packs import PackStore
 from sb.store.path_states import OTHER, is_same, path_of, state_of, states
-from sb.text import counted
 from sb.tools.failures import MOST_NAMED, display, invalid, os_failures_about
 from sb.tools.folders import FOLDER as OPEN_FOLDER
 from sb.tools.folders import Folder, open_component
@@ -70,7 +70,7 @@ class PackRestoring:
         self._packs = packs
 
     def changes(self, rows: Rows, key: str) -> list[Change]:
-        """What restoring would change, in the order of the paths.
+        """The changes of restoring, in the order of the paths.
 
         Args:
             rows: the states that the call left, as `sb.store.path_states.rows_after` gives them.
@@ -286,7 +286,7 @@ def _another_kind(before: Entry, now: Entry | None) -> bool:
 
 
 def _obstacle(path: str, before: Entry | None, left: Entry | None, now: Entry | None, recorded: bool) -> str:
-    """Why a path must not be restored: it is not what the call left; "" if it may be."""
+    """The reason why a path must not be restored: it is not what the call left; "" if it may be."""
     if now is not None and now.kind == OTHER:
         return f"{display(path)}: {now.target or 'cannot be read'}{NOT_RESTORED}"
     if recorded and _is_left(left, now):

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import field
 from typing import TYPE_CHECKING
 
-from sb.frozen import frozen, mutable
+from sb.base.values.frozen import frozen, mutable
 
 if TYPE_CHECKING:
     import selectors

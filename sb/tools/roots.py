@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from sb.text import normal_name
+from sb.base.text import normal_name
 from sb.tools.failures import denied, display, invalid
 from sb.tools.folders import (
     FOLDER,

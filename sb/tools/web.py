@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
+from sb.base.values.frozen import frozen
 from sb.config.host_patterns import normal_host
-from sb.frozen import frozen
 from sb.tools.failures import invalid
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def _connect_to(entry: tuple[Any, ...], patience: float) -> socket.socket:
 
 
 class _TimedSocket:
-    """What http.client needs of a socket, every wait bounded by the deadline of the whole call.
+    """Socket for http.client: every wait is bounded by the deadline of the whole call.
 
     A socket's own timeout begins anew with every packet, so a server that sends a byte now and then would never
     exceed it.

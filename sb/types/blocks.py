@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from sb.frozen import mutable
+from sb.base.values.frozen import mutable
 from sb.types.vocabulary import SourceType
 
 

@@ -9,7 +9,7 @@ from dataclasses import field
 from datetime import datetime
 from typing import Any
 
-from sb.frozen import mutable
+from sb.base.values.frozen import mutable
 
 
 @mutable

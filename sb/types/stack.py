@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sb.frozen import mutable
+from sb.base.values.frozen import mutable
 from sb.types.blocks import Context, EpochId, Meta, Privacy, Processed, Strength, Subjects, Sync
 
 

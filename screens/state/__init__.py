@@ -1,1 +1,1 @@
-"""What the screens show, as plain classes without a terminal."""
+"""State of the screens, as plain classes without a terminal."""

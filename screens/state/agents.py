@@ -9,17 +9,17 @@ from sb.screens.state.document import Field
 from sb.screens.state.listing import Row
 from sb.screens.state.records import Records
 
+from sb.base.fitting import Cut, short_count
+from sb.base.sources import MICROSECONDS
+from sb.base.text import counted
 from sb.errors import SBError
-from sb.fitting import Cut, short_count
 from sb.kernel.approvals.queue import ApprovalQueue
-from sb.kernel.incidents.kill import KillScope
+from sb.kernel.incident_response.kill import KillScope
 from sb.kernel.review.activity import DAY_S
 from sb.kernel.review.agents import agent_requests
 from sb.present.agents import AgentLine, may, never, requests_text, spent_text, trust_in, trust_text
 from sb.present.kind import Cell, Column
 from sb.present.overview import AtWork
-from sb.sources import MICROSECONDS
-from sb.text import counted
 
 AGENT_COLUMNS = (
     Column(13),
@@ -67,7 +67,7 @@ def read_agents(records: Records) -> AtWork:
 
 
 def agent_document(records: Records, line: AgentLine) -> list[Field]:
-    """What an agent does, what it may do, and what it was refused."""
+    """The document of an agent: its act, its rights, and its refusals."""
     log, config = records.log("agent"), records.config
     now = int(records.clock.now() * MICROSECONDS)
     fields = [Field(line.agent), *_stops(records, line)]

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from sb.screens.state.document import Field, facts_of, fields_for
 from sb.screens.state.question import Question, some
 
-from sb.fitting import relative_age, short_span
+from sb.base.fitting import relative_age, short_span
+from sb.base.sources import MICROSECONDS
+from sb.base.text import counted, revealed_line, shorten_middle
 from sb.kernel.approvals.disclosure import Argument, Disclosure
 from sb.kernel.calls.approval import OPEN, ApprovalState, Grant
 from sb.kernel.review.request_context import HISTORY_DAYS
@@ -38,8 +40,6 @@ from sb.present.effects import (
 )
 from sb.present.events import call_line
 from sb.present.states import state
-from sb.sources import MICROSECONDS
-from sb.text import counted, revealed_line, shorten_middle
 
 OPEN_VIEW, DECIDED_VIEW, GRANTS_VIEW = "open", "decided", "grants"
 VIEWS = {OPEN_VIEW: "Open", DECIDED_VIEW: "Decided", GRANTS_VIEW: "Grants"}
@@ -156,7 +156,7 @@ def question(
     others: Sequence[str] = (),
     reveal: bool = False,
 ) -> Question:
-    """What to ask before these are approved, denied or revoked.
+    """The question before these are approved, denied or revoked.
 
     Args:
         detail: what was read of the only one. others: the operators who could approve after this one.

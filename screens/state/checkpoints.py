@@ -9,17 +9,17 @@ from sb.screens.state.listing import Row
 from sb.screens.state.question import Question
 from sb.screens.state.records import Records
 
+from sb.base.fitting import relative_age
+from sb.base.sources import MICROSECONDS, micros
+from sb.base.text import counted, shorten
+from sb.base.values.frozen import frozen
 from sb.entity import Checkpoint
 from sb.entity.composition import Difference, Present, parts
 from sb.errors import SBError
-from sb.fitting import relative_age
-from sb.frozen import frozen
 from sb.present.checkpoints import CURRENT, PRESENT, change_lines, checkpoint_line, state_word
 from sb.present.kind import Cell, Column
 from sb.present.states import state
 from sb.present.times import date_and_time
-from sb.sources import MICROSECONDS, micros
-from sb.text import counted, shorten
 
 CHECKPOINT_COLUMNS = (Column(width=10), Column(width=12), Column(), Column(width=8, right=True))
 PLAIN_TITLES = ("state", "core", "message, stacks and model", "age")
@@ -77,14 +77,14 @@ def checkpoint_row(one: Listed, now: int) -> Row:
 
 
 def composition_text(found: Checkpoint) -> str:
-    """How many stacks a core had, and its model."""
+    """The number of a core's stacks, and its model."""
     model = found.binding.model_config.get("model_id")
     stacks = counted(len(found.binding.stacks), "stack")
     return f"{stacks}, {model}" if model else stacks
 
 
 def checkpoint_document(present: Present, one: Listed) -> Document:
-    """What restoring a checkpoint changes, then what it holds."""
+    """The document of a checkpoint: the changes of restoring it, then its content."""
     if isinstance(one.checkpoint, str):
         return [
             Field("This checkpoint cannot be read"),
@@ -129,7 +129,7 @@ def _changes(present: Present, found: Checkpoint) -> Iterator[Field | Change]:
 
 
 def question(found: Checkpoint, changes: tuple[Difference, ...]) -> Question:
-    """What to ask before a checkpoint is restored."""
+    """The question before a checkpoint is restored."""
     lines = [shorten(line, 300) for line in change_lines(changes[:MOST_CHANGES])]
     if len(changes) > MOST_CHANGES:
         lines.append(f"and {len(changes) - MOST_CHANGES:,} more")

@@ -9,7 +9,8 @@ from sb.screens.state.document import Change, Field, fields_of
 from sb.screens.state.listing import Row
 from sb.screens.state.question import Question
 
-from sb.fitting import relative_age
+from sb.base.fitting import relative_age
+from sb.base.text import counted, quoted_name
 from sb.kernel.baselines.store import Baseline, BaselineStatus, ContractEntry
 from sb.kernel.contracts import KERNEL_SURFACE, REVERSAL_SURFACE
 from sb.present.contracts import SHORT, change_text, changed_fields
@@ -17,7 +18,6 @@ from sb.present.decisions import approving_contracts
 from sb.present.effects import effect_word
 from sb.present.kind import ROOMY, WIDE, Cell, Column
 from sb.present.states import state
-from sb.text import counted, quoted_name
 
 CONTRACT_COLUMNS = (
     Column(width=10, badges=True),
@@ -52,7 +52,7 @@ def contract_row(entry: ContractEntry, now: int) -> Row:
 
 
 def contract_document(entry: ContractEntry, history: Sequence[Baseline], now: int) -> list[Field | Change]:
-    """What changed since it was approved, what did not, and all its approvals; fingerprints are folded."""
+    """The document of a contract: changed and unchanged fields, and all its approvals; fingerprints are folded."""
     look = state(str(entry.status))
     fields: list[Field | Change] = [Field(entry.tool_id)]
     fields.append(Field("State", look.word, tone=look.tone, badge=look.badge))
@@ -87,7 +87,7 @@ _WHY = {
 
 
 def contract_question(entries: Sequence[ContractEntry], surface: str = KERNEL_SURFACE) -> Question:
-    """What to ask before these contracts, or reversals, are approved."""
+    """The question before these contracts, or reversals, are approved."""
     count = len(entries)
     tools = [entry.tool_id for entry in entries]
     if surface == KERNEL_SURFACE:
@@ -101,7 +101,7 @@ def contract_question(entries: Sequence[ContractEntry], surface: str = KERNEL_SU
 
 
 def _changed(entry: ContractEntry, *, alone: bool) -> list[tuple[str, str]]:
-    """What an approval would let in, each line with its look; of several tools a line each."""
+    """The changes that an approval would let in, with their looks; of several tools a line each."""
     line = f"{entry.tool_id}: {entry.status}"
     if not alone:
         differ = f", {counted(len(entry.changes), 'field')} differ" if entry.changes else ""

@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 from rich.cells import cell_len, chop_cells, set_cell_size
 from sb.screens.state.word_diff import changed_words
 
-from sb.fitting import Span, count, fit
-from sb.frozen import frozen
+from sb.base.fitting import Span, count, fit
+from sb.base.text import mark_invisible, plain, quoted_name
+from sb.base.values.frozen import frozen
 from sb.present.kind import Kind
-from sb.text import mark_invisible, plain, quoted_name
 
 T = TypeVar("T")
 FOLDED_LINES = 6
@@ -142,7 +142,7 @@ def layout(document: Document, width: int, *, unfolded: bool) -> list[Line]:
 
 
 def _folded_names(names: Sequence[str], width: int) -> str:
-    """What `z` shows: as many names as fit whole, and how many more there are."""
+    """The names that `z` would unfold: as many as fit, and the number of others."""
     for shown in range(len(names), 0, -1):
         more = f" and {len(names) - shown} more" if shown < len(names) else ""
         text = f"z shows {', '.join(names[:shown])}{more}"
@@ -241,7 +241,7 @@ def _pieces(line: str, width: int) -> Iterator[str]:
 
 
 def _fitting(text: str, width: int) -> int:
-    """How many characters of a text that is not empty fit; one at least."""
+    """The number of characters that fit of a text that is not empty; at least one."""
     pieces = [] if text.isascii() else chop_cells(text, width)  # none of a text that takes no room
     return len(pieces[0]) if pieces else len(text)
 

@@ -10,18 +10,18 @@ from typing import Any, NamedTuple
 from sb.screens.state.document import Document, Field
 from sb.screens.state.listing import Row
 
+from sb.base.fitting import Cut, relative_age
+from sb.base.sources import MICROSECONDS
+from sb.base.text import counted, shorten
+from sb.base.values.frozen import frozen
 from sb.errors import UsageError
 from sb.evals.alignment import ALSO, EXTRA, FORBIDDEN, MISSING, OK, WRONG, AlignedStep, aligned
 from sb.evals.comparison import CaseChange, Comparison, compare
 from sb.evals.results import CaseVerdict
 from sb.evals.shelf import EvalShelf
 from sb.evals.summary import CaseSummary, RunSummary, command_again
-from sb.fitting import Cut, relative_age
-from sb.frozen import frozen
 from sb.present.kind import Cell, Column
 from sb.present.times import date_and_time
-from sb.sources import MICROSECONDS
-from sb.text import counted, shorten
 
 SUITE_COLUMNS = (
     Column(11, badges=True),
@@ -102,7 +102,7 @@ class Saved:
 
 
 def read_saved(shelf: EvalShelf, known: Saved) -> Saved:
-    """What is saved now; called in a worker. Nothing is read while the folder is as it was."""
+    """The saved runs; called in a worker. Nothing is read while the folder is unchanged."""
     try:
         changed = shelf.folder.stat().st_mtime_ns
     except OSError:  # nothing was ever saved
@@ -234,7 +234,7 @@ def _run_fields(saved: Saved, run: RunSummary, node: Node) -> Iterator[Field]:
 
 
 def _change_fields(saved: Saved, run: RunSummary, suite: str) -> Iterator[Field]:
-    """What is different from the run before."""
+    """The differences from the run before."""
     before = saved.before(run, suite)
     if before is None:
         return

@@ -9,8 +9,10 @@ from typing import Any
 from sb.screens.state.document import Field, fields_of, value_text
 from sb.screens.state.listing import Row
 
+from sb.base.fitting import Cut, count, relative_age
+from sb.base.sources import MICROSECONDS, iso_micros
+from sb.base.text import shorten_middle
 from sb.errors import NotFoundError
-from sb.fitting import Cut, count, relative_age
 from sb.kernel.review.runs import Run, project_name, run_of
 from sb.log.event import Event
 from sb.log.event_log import EventLog
@@ -20,8 +22,6 @@ from sb.present.calls import call_object
 from sb.present.events import SIGNED, EventLine, event_line, event_lines, took_text
 from sb.present.kind import NAMED, Cell, Column
 from sb.present.times import date_and_time
-from sb.sources import MICROSECONDS, iso_micros
-from sb.text import shorten_middle
 
 LONGEST_HEADING = 400
 MISSING = "missing from the log: v verifies the log"

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from sb.screens.state.memory import MemorySearch, read_records
 from sb.screens.state.records import Records
 
-from sb.frozen import frozen
+from sb.base.text import plain
+from sb.base.values.frozen import frozen
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.review.host_sessions import connected_agents
 from sb.present.approvals import short_call
 from sb.present.approvals import state_word as request_state
 from sb.present.memories import state_word as memory_state
 from sb.present.times import ago
-from sb.text import plain
 
 CHECKPOINT = r"\S+_\d{8}_\d{6}_\d{6}_[0-9a-f]{8}"
 MEMORY = r"(?:mem|sug)_[0-9a-z_]{4,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"  # those of cores are UUIDs
@@ -38,7 +38,7 @@ class FoundRecord:
 
 
 def is_reference(text: str) -> bool:
-    """Whether this is the id of a record, or its beginning."""
+    """True if this is the id of a record, or its beginning."""
     return bool(_RECORD.fullmatch(text))
 
 

@@ -10,9 +10,10 @@ from sb.screens.state.agents import agent_row
 from sb.screens.state.listing import Row, row_of
 from sb.screens.state.records import Records
 
+from sb.base.fitting import Cut, count, relative_age
+from sb.base.text import counted, plain
+from sb.base.values.frozen import frozen
 from sb.errors import SBError
-from sb.fitting import Cut, count, relative_age
-from sb.frozen import frozen
 from sb.hosts.install.records import installed_hosts
 from sb.kernel.authority.authority import Unauthorised
 from sb.kernel.review.findings import (
@@ -35,7 +36,6 @@ from sb.present.needs import NEED, Need, NeedsNow, finding_need, kill_need
 from sb.present.overview import AtWork
 from sb.present.states import State
 from sb.store.records.queries import RecordQueries
-from sb.text import counted, plain
 
 LATEST_COLUMNS = (
     Column(10, badges=True),
@@ -84,7 +84,7 @@ class HomeLine:
 
 @frozen
 class Home:
-    """What is on screen, but for what needs a decision, which the tabs count too.
+    """Home's content, without the needs of a decision, which the tabs count too.
 
     Args:
         work, latest: None until they were read.
@@ -110,7 +110,7 @@ class Home:
         return enforced([one for one in (*self.findings, *self.operators) if one.name != "log"]).on
 
     def needs(self, needs_you: NeedsNow) -> list[HomeLine]:
-        """What is stopped, what needs a decision, and what is not enforced."""
+        """Lines of kills, of needs of a decision, and of missing enforcement."""
         items = [*self.kills, *needs_you.items]
         more = needs_you.total - len(needs_you.items)
         if more:
@@ -161,13 +161,13 @@ def quickly(records: Records) -> dict[str, Any]:
 
 
 def at_work(records: Records) -> dict[str, Any]:
-    """What agents do; the first time the calls of a day are counted for it."""
+    """The acts of agents; the first time the calls of a day are counted for it."""
     with records.overview() as overview:
         return {"work": overview.at_work()}
 
 
 def thoroughly(records: Records) -> dict[str, Any]:
-    """What takes longer, as signatures are checked; who may decide is said even where it is unreliable."""
+    """The slower facts, since signatures are checked; deciders are named even where they are unreliable."""
     from sb.parts import boundary_findings  # with all tools, for which the first rows need not wait
 
     try:
@@ -190,7 +190,7 @@ def _memory(log: EventLog) -> tuple[int, tuple[tuple[str, str], ...]]:
 
 
 def _kills(records: Records) -> Iterable[Need]:
-    """What is stopped, the newest first."""
+    """Lines of active kills, the newest first."""
     try:
         yield from map(kill_need, records.kill_switch("home").active()[::-1])
     except SBError as error:
@@ -207,7 +207,7 @@ def _need(need: Need) -> HomeLine:
 
 
 def _unsigned(finding: Finding) -> bool:
-    """Whether it says that nobody is enrolled, which the tabs' line says on every screen."""
+    """True if it says that nobody is enrolled, which the tabs' line says on every screen."""
     return finding.name == "assurance" and finding.status is Status.WARN
 
 
@@ -230,7 +230,7 @@ def _call(line: CallLine, now: int) -> HomeLine:
 
 @frozen
 class Facts:
-    """What is enforced and on record, each in words; `verified` with its tone."""
+    """Enforcement and records in words; `verified` with its tone."""
 
     enforced: str
     log: str
@@ -239,7 +239,7 @@ class Facts:
 
 
 def facts(home: Home, now: int) -> Facts:
-    """What is enforced, and how much is on record; `now` in microseconds since the epoch."""
+    """Enforcement, and the amount on record; `now` in microseconds since the epoch."""
     return Facts(
         home.on or "nothing",
         counted(home.log_rows, "event").replace(",", " "),

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from sb.screens.state.question import Question
 
-from sb.frozen import frozen
+from sb.base.text import revealed_line
+from sb.base.values.frozen import frozen
 from sb.kernel.approvals.queue import ApprovalQueue
-from sb.kernel.incidents.kill import Kill, KillScope
-from sb.kernel.incidents.kill_switch import Thrown
+from sb.kernel.incident_response.kill import Kill, KillScope
+from sb.kernel.incident_response.kill_switch import Thrown
 from sb.log.event import Subject
 from sb.log.event_log import EventLog
 from sb.log.search import events_at
 from sb.present.decisions import lifting, stopping
-from sb.text import revealed_line
 
 Pointed = (
     str | int | Subject | None
@@ -37,12 +37,12 @@ class Choice:
 
     @property
     def consequence(self) -> str:
-        """What a kill of it keeps from happening."""
+        """The consequence of a kill of it."""
         return stopping(self.scope, self.target, lifts="L")
 
 
 def choices(log: EventLog, pointed: Pointed) -> list[Choice]:
-    """What the cursor is on, and everything; the cursor's own things first."""
+    """Scopes to stop: those of the record under the cursor first, then everything."""
     subject = _subject(log, pointed)
     own = [
         Choice(KillScope.AGENT, subject.agent),
@@ -65,7 +65,7 @@ def _subject(log: EventLog, pointed: Pointed) -> Subject:
 
 
 def stopped(thrown: Thrown) -> str:
-    """What to say once it is done."""
+    """The message once it is done."""
     calls = [f"{intent.tool_id} ({intent.call_id})" for intent in thrown.running[:MOST_RUNNING]]
     more = len(thrown.running) - len(calls)
     still = f"; still running: {', '.join(calls)}{f' and {more} more' if more else ''}" if calls else ""
@@ -73,7 +73,7 @@ def stopped(thrown: Thrown) -> str:
 
 
 def lift_question(kill: Kill) -> Question:
-    """What a person is asked before something goes on."""
+    """The question before a kill is lifted."""
     facts = [
         ("Stopped", kill.sentence + ("" if kill.signed else " (unsigned)")),
         ("Since", f"{kill.at[:19]}Z"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeVar, cast
 
-from sb.frozen import frozen
+from sb.base.values.frozen import frozen
 from sb.present.kind import Cell, Column, Kind
 
 T = TypeVar("T")
@@ -108,7 +108,7 @@ class Listing:
         return list(self.keys[max(first - count, 0) : first + 2 * count])
 
     def missing(self, first: int, count: int) -> bool:
-        """Whether a line from `first` on has not been fetched."""
+        """True if a line from `first` on has not been fetched."""
         return any(key not in self._rows for key in self.keys[max(first, 0) : first + count])
 
     def move_to(self, index: int) -> bool:

@@ -11,9 +11,11 @@ from sb.screens.state.listing import Row
 from sb.screens.state.question import MOST_OBJECTS, Question, some
 from sb.screens.state.search import Found, Search
 
+from sb.base.fitting import relative_age
+from sb.base.sources import MICROSECONDS
+from sb.base.text import counted, revealed, shorten
+from sb.base.values.frozen import frozen
 from sb.errors import UsageError
-from sb.fitting import relative_age
-from sb.frozen import frozen
 from sb.log.event_log import EventLog
 from sb.memory.allowed_changes import PENDING, is_suggestion
 from sb.memory.browse import Browsed, RecordFilter, browse, fits, place_of
@@ -28,12 +30,10 @@ from sb.present.memories import (
     state_word,
 )
 from sb.present.states import state
-from sb.sources import MICROSECONDS
 from sb.stack.settling import DISMISS, settle
 from sb.store.records.columns import QUARANTINED
 from sb.store.records.places import Place, Places
 from sb.store.records.store import RecordStore
-from sb.text import counted, revealed, shorten
 
 if TYPE_CHECKING:
     from sb.screens.state.records import Records
@@ -81,7 +81,7 @@ def _state_cell(word: str) -> Cell:
 
 
 def memory_rows(log: EventLog, numbers: Sequence[int], words: Sequence[str]) -> dict[int, Row]:
-    """How memories read in a list, by their numbers."""
+    """Rows of memories, by their numbers."""
     places, now = Places(log.database), int(log.clock.now() * MICROSECONDS)
     return {
         record["id"]: memory_row(record, places.numbered(record["place"]), now, words)
@@ -95,7 +95,7 @@ def read_records(log: EventLog, numbers: Sequence[int]) -> list[Record]:
 
 
 def view_counts(records: Records) -> dict[str, int]:
-    """How many records the views beside the memories have."""
+    """Counts of records in the views beside the memories."""
     with records.review() as queue:
         waiting = sum(queue.counts().values())
     return {"review": waiting, "checkpoints": len(records.present("counts").checkpoints.ids())}
@@ -103,7 +103,7 @@ def view_counts(records: Records) -> dict[str, int]:
 
 @frozen
 class FoundMemories(Found):
-    """How far a look has come.
+    """Progress of a search.
 
     Args:
         changes: the newest change of a record when it began.
@@ -137,7 +137,7 @@ class MemorySearch(Search):
 
 @frozen
 class Ranking:
-    """What a search that ranks named for the words of a filter.
+    """The results of a ranking search for the words of a filter.
 
     Args:
         best: those that have every word, the best first; nearest: others. words_alone: why meaning did not count, or "".
@@ -216,7 +216,7 @@ _CONSEQUENCES = {
 
 
 def question(verb: str, records: Sequence[Record]) -> Question:
-    """What to ask before these change."""
+    """The question before these change."""
     count = len(records)
     objects = [shorten(one["text"], 300) for one in records[:MOST_OBJECTS]]
     facts: tuple[tuple[str, str], ...] = ()

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 from sb.screens.state.document import Change, Document, Field, fields_of, value_text
 from sb.screens.state.memory import HISTORY, NEIGHBOURS, ORIGIN, TEXT, would_become
 
+from sb.base.fitting import count
+from sb.base.sources import micros
+from sb.base.text import counted, plain, shorten
+from sb.base.values.frozen import frozen
 from sb.errors import NotFoundError
-from sb.fitting import count
-from sb.frozen import frozen
 from sb.memory.allowed_changes import is_suggestion
 from sb.memory.neighbourhood import Neighbour
 from sb.memory.provenance import Dossier, Origin, show, why
 from sb.present.memories import KIND_TONES, evidence_text, is_active, state_word, text_of
 from sb.present.states import SOFT, state
 from sb.present.times import date_and_time
-from sb.sources import micros
 from sb.store.records.columns import Row
 from sb.store.records.edges import DERIVED_FROM, LINEAGE
-from sb.text import counted, plain, shorten
 
 if TYPE_CHECKING:
     from sb.memory.operator_view import Overseer
@@ -65,7 +65,7 @@ def memory_record(overseer: Overseer, number: int) -> MemoryRecord:
 
 
 def heading(row: Row) -> list[Field]:
-    """What a memory says, in bold; of a longer one its beginning, and all of it below."""
+    """A memory's text in bold; of a longer one its beginning, and all of it below."""
     text = text_of(row)
     first = shorten(text, LONGEST_HEADING)
     whole = [] if plain(text).strip() == first else [Field("Text", text)]
@@ -104,7 +104,7 @@ def _tone(word: str) -> str:
 
 
 def counted_evidence(number: float) -> str:
-    """How many observations speak for a memory."""
+    """The number of observations that support a memory."""
     return f"{number:g} observation{'' if number == 1 else 's'}"
 
 
@@ -119,7 +119,7 @@ def _ids(row: Row, about: Dossier) -> Iterator[Field]:
 
 
 def _details(row: Row, details: Mapping[str, Any]) -> list[Field]:
-    """What its kind has beyond that; its sources have a view of their own, and a suggestion's kind stands above."""
+    """Fields of its kind beyond those; sources have a view of their own, and a suggestion's kind stands above."""
     content = details.get("content")
     if is_suggestion(row) and isinstance(content, dict):
         others = {name: value for name, value in details.items() if name not in ("content", "memory_type")}

@@ -16,7 +16,9 @@ from sb.screens.state.records import Records
 from sb.screens.state.recovery import OPEN_VIEW, listed, recovery_row
 from sb.screens.state.runs import RUN_COLUMNS, plain_rows
 
-from sb.frozen import frozen
+from sb.base.sources import MICROSECONDS
+from sb.base.text import plain
+from sb.base.values.frozen import frozen
 from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.calls.approval import OPEN
 from sb.kernel.review.needs import CallOrigin, call_origins
@@ -26,9 +28,7 @@ from sb.present.contracts import ordered
 from sb.present.kind import Column
 from sb.present.overview import AtWork
 from sb.present.recovery import why
-from sb.sources import MICROSECONDS
 from sb.store.records.store import RecordStore
-from sb.text import plain
 
 MOST_ROWS = 200
 

@@ -1,9 +1,9 @@
-"""What a person is asked before something is decided."""
+"""Questions before a decision."""
 
 from __future__ import annotations
 
-from sb.frozen import frozen
-from sb.text import revealed_line
+from sb.base.text import revealed_line
+from sb.base.values.frozen import frozen
 
 MOST_OBJECTS = 6  # of what is denied, revoked or forgotten; what is approved is listed in full
 

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sb.screens.signing_agent import remote_decider, signing_socket
 
+from sb.base.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
+from sb.base.values.frozen import frozen
 from sb.config import Config
 from sb.errors import DeniedError, SBError, SchemaMismatch
-from sb.frozen import frozen
 from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.contracts import KERNEL_SURFACE
-from sb.kernel.incidents.kill_switch import KillSwitch
+from sb.kernel.incident_response.kill_switch import KillSwitch
 from sb.log.event_log import EventLog
-from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store.database import open_database
 from sb.store.migrate import require_current
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @frozen
 class Operators:
-    """Who may decide, and who of them can do so here.
+    """Operators who may decide, and those who can do so here.
 
     Args:
         enrolled: the names of all operators.
@@ -62,7 +62,7 @@ UNSIGNED = "unsigned"
 
 @frozen
 class Look:
-    """What one look at the database gave.
+    """The result of one look at the database.
 
     Args:
         version: differs from the last one when something was written; None when nothing could be read.
@@ -76,7 +76,7 @@ class Look:
 
 
 class _Deciding(NamedTuple):
-    """What makes decisions."""
+    """The services that make decisions."""
 
     approvals: type[Approvals] = Approvals
     kill_switch: type[KillSwitch] = KillSwitch
@@ -153,7 +153,7 @@ class Records:
             return self._logs[use]
 
     def authority(self, use: str = "rows") -> Authority:
-        """Who may decide."""
+        """The authority that says who may decide."""
         return Authority(self.config.operators.file, self.log(use))
 
     def approvals(self) -> Approvals:
@@ -178,7 +178,7 @@ class Records:
             return self._runtime
 
     def kill_switch(self, use: str) -> KillSwitch:
-        """What is stopped."""
+        """The kill switch."""
         dual_control = self.config.kill.dual_control
         return _deciding().kill_switch(self.log(use), self.authority(use), dual_control=dual_control)
 
@@ -213,7 +213,7 @@ class Records:
 
     @contextmanager
     def overview(self, use: str = "work") -> Iterator[Overview]:
-        """What agents do, for one thread at a time; what was counted is kept.
+        """The overview of agents, for one thread at a time; counts are cached.
 
         Args:
             use: latest or work; what agents did takes long to count the first time, and the newest calls do not wait.
@@ -227,7 +227,7 @@ class Records:
             yield self._overviews[use][1]
 
     def needs_you(self) -> NeedsNow:
-        """What needs a decision."""
+        """Needs of a decision."""
         from sb.attention.needs import NeedsReader
 
         contracts = self.baselines("needs").entries()
@@ -245,7 +245,7 @@ class Records:
 
     @contextmanager
     def review(self) -> Iterator[ReviewQueue]:
-        """What waits in memory, for one thread at a time; what was read is kept."""
+        """The review queue of memory, for one thread at a time; reads are cached."""
         from sb.stack.review_queue import ReviewQueue
 
         with self._reviewing:
@@ -264,13 +264,13 @@ class Records:
         return stack
 
     def present(self, use: str) -> Present:
-        """What cores are composed of."""
+        """The composition of cores."""
         from sb.entity.composition import Present
 
         return Present(self.log(use).database, self.config, clock=self.clock, ids=self.ids)
 
     def look(self) -> Look:
-        """Whether anything was written since the last look, by anybody; cheap."""
+        """Look whether anything was written since the last look, by anybody; cheap."""
         try:
             found = os.stat(self.config.database)
         except OSError as error:

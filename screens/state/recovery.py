@@ -7,14 +7,16 @@ from dataclasses import field, replace
 
 from sb.screens.state.listing import Row
 
-from sb.fitting import Cut, relative_age, short_span
-from sb.frozen import frozen
+from sb.base.fitting import Cut, relative_age, short_span
+from sb.base.sources import MICROSECONDS
+from sb.base.text import revealed_line, shorten_middle
+from sb.base.values.frozen import frozen
 from sb.kernel.calls.intents import Intent
-from sb.kernel.calls.mutations import MutationStore
-from sb.kernel.recovery.escalations import UNDECIDED, UNSETTLED, Escalation, Escalations, EscalationState
-from sb.kernel.reversal_contracts import MutationRef, MutationState
+from sb.kernel.durable_execution.doubt import in_doubt
+from sb.kernel.recovery_loop.escalations import UNDECIDED, UNSETTLED, Escalation, Escalations, EscalationState
+from sb.kernel.reversibility.contracts import MutationRef, MutationState
+from sb.kernel.reversibility.mutations import MutationStore
 from sb.kernel.review.needs import CallOrigin, call_origins
-from sb.kernel.workflows.doubt import in_doubt
 from sb.log.event_log import EventLog
 from sb.present import recovery
 from sb.present.approvals import LONGEST_CALL
@@ -22,8 +24,6 @@ from sb.present.calls import call_object
 from sb.present.kind import Cell, Column
 from sb.present.recovery import NO_UNDO, UNKNOWN
 from sb.present.states import WARN, State, state
-from sb.sources import MICROSECONDS
-from sb.text import revealed_line, shorten_middle
 
 RECOVERY_COLUMNS = (
     Column(width=10, badges=True),
@@ -47,7 +47,7 @@ REVERSAL = "reversal"  # one that waits for a decision
 
 @frozen
 class CallFacts:
-    """What the log says of the call that an item is about.
+    """The log's facts on the call of an item.
 
     Args:
         object: the command, file or amount. at: microseconds since the epoch; 0 where it is not in the log.
@@ -95,7 +95,7 @@ class Item:
         return recovery.ends_at(self.about)
 
     def known_as(self, reference: str) -> bool:
-        """Whether this is an id of it, or of the call, the approval or the mutation that it is about."""
+        """True if this is an id of it, or of the call, the approval or the mutation that it is about."""
         names = {self.name, self.mutation_id, self.about.call_id}
         if isinstance(self.about, Escalation):
             names.add(self.about.approval_id)
@@ -104,7 +104,7 @@ class Item:
 
 @frozen
 class Listed:
-    """What a view shows.
+    """The rows of a view.
 
     Args:
         items: at most MOST_ITEMS, what a person has to look at first.

@@ -9,15 +9,17 @@ from sb.screens.state.document import Field, fields_of, value_text
 from sb.screens.state.question import Question
 from sb.screens.state.recovery import Item, shown_state
 
+from sb.base.fitting import short_span
+from sb.base.sources import MICROSECONDS
+from sb.base.text import counted, revealed, revealed_line, shorten, shorten_middle
+from sb.base.values.frozen import frozen
 from sb.errors import SBError
-from sb.fitting import short_span
-from sb.frozen import frozen
 from sb.kernel.approvals.disclosure import Argument, Disclosure
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.calls.intents import Intent
-from sb.kernel.calls.mutations import MutationStore
-from sb.kernel.recovery.escalations import Escalation, EscalationState
-from sb.kernel.reversal_contracts import MutationRef
+from sb.kernel.recovery_loop.escalations import Escalation, EscalationState
+from sb.kernel.reversibility.contracts import MutationRef
+from sb.kernel.reversibility.mutations import MutationStore
 from sb.log.event import Event
 from sb.log.event_log import EventLog
 from sb.log.kinds import TOOL_DISPATCH
@@ -25,11 +27,9 @@ from sb.present.decisions import approving_first
 from sb.present.recovery import NO_UNDO
 from sb.present.times import date_and_time, when
 from sb.redaction import redact, redact_json
-from sb.sources import MICROSECONDS
-from sb.text import counted, revealed, revealed_line, shorten, shorten_middle
 
 if TYPE_CHECKING:
-    from sb.kernel.recovery.answers import Plan
+    from sb.kernel.recovery_loop.answers import Plan
 
 LONGEST_ARGS = 2_000  # characters of a reversal's arguments in a question
 LONGEST_OBJECT = 200  # characters of what is undone in a question
@@ -38,7 +38,7 @@ MOST_PLANS = 20  # in a question
 
 @frozen
 class DryRun:
-    """What a look gave whether something could be undone now.
+    """The result of a dry run of an undo.
 
     Args:
         at: when, in microseconds since the epoch.
@@ -60,7 +60,7 @@ class DryRun:
 
 @frozen
 class Detail:
-    """What is read for the item under the cursor.
+    """Facts read for the item under the cursor.
 
     Args:
         ref: what the call changed. call: all about the call. called_at: in microseconds since the epoch.
@@ -95,7 +95,7 @@ def read_detail(log: EventLog, item: Item) -> Detail:
 
 
 def _call_fields(events: Sequence[Event]) -> list[Field]:
-    """What was called, and what it gave; the log has its events one by one."""
+    """The call and its result; the log has its events one by one."""
     if not events:
         return [Field("The call"), Field("", "it is no longer in the log")]
     facts: dict[str, Any] = {}
@@ -166,7 +166,7 @@ def _decision_fields(one: Escalation, under_way: bool, now: int) -> list[Field]:
 
 
 def _left(ends_at: int, now: int) -> str:
-    """How long something lasts yet, or when it ended; times in microseconds since the epoch."""
+    """The time left, or when it ended; times in microseconds since the epoch."""
     return (
         f"{short_span((ends_at - now) / MICROSECONDS)} left"
         if now < ends_at
@@ -265,7 +265,7 @@ _CONSEQUENCES = {
 
 @frozen
 class Asked:
-    """What a question is about, besides the item.
+    """The subject of a question, besides the item.
 
     Args:
         result: what a call in doubt gave, as JSON; "" where nobody was asked.
@@ -283,7 +283,7 @@ class Asked:
 
     @property
     def reversal(self) -> str:
-        """What undoes it, called with what."""
+        """The reversing tool, with its arguments."""
         ref = self.detail.ref
         if ref is None or not ref.reversal_tool:
             return ""
@@ -293,7 +293,7 @@ class Asked:
 
 
 def recovery_question(verb: str, item: Item, asked: Asked) -> Question:
-    """What to ask before an item is approved, undone, dismissed or settled."""
+    """The question before an item is approved, undone, dismissed or settled."""
     about = item.about
     performs = verb in PERFORMING
     done = asked.reversal if performs else ""
@@ -318,7 +318,7 @@ def recovery_question(verb: str, item: Item, asked: Asked) -> Question:
 
 @frozen
 class RunPlan:
-    """What undoing a whole run would do.
+    """Plan of undoing a whole run.
 
     Args:
         plans: with the objects of their calls, in the order in which they would be carried out.
@@ -330,18 +330,18 @@ class RunPlan:
 
     @property
     def possible(self) -> bool:
-        """Whether any of it would be undone."""
+        """True if any of it would be undone."""
         return any(plan.ok for _, plan in self.plans)
 
     @property
     def refusal(self) -> str:
-        """Why nothing of it would be."""
+        """The reason why nothing of it would be."""
         about, plan = self.plans[0] if self.plans else ("", None)
         return f"{shorten(about, LONGEST_OBJECT)}: {plan.detail}" if plan else "this run has no undo records"
 
 
 def run_question(item: Item, run: RunPlan) -> Question:
-    """What to ask before the whole run of an item is undone."""
+    """The question before the whole run of an item is undone."""
     plans = [(about, plan) for about, plan in run.plans if plan.ref.reversal_tool]
     lines = [
         f"{shorten(about, LONGEST_OBJECT)}: {'' if plan.ok else 'NO: '}{shorten(plan.detail, 200)}"

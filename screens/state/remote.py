@@ -12,8 +12,8 @@ from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.authority.signing import Decider
 from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.calls.approval import Approval, Grant
-from sb.kernel.incidents.kill import Kill, KillScope, name_of, parse_scope
-from sb.kernel.incidents.kill_switch import KillSwitch
+from sb.kernel.incident_response.kill import Kill, KillScope, name_of, parse_scope
+from sb.kernel.incident_response.kill_switch import KillSwitch
 
 _NAMES = {
     "dismiss": ("escalation",),
@@ -69,7 +69,7 @@ class RemoteBaselines(ContractBaselineStore):
 
 
 class RemoteKillSwitch(KillSwitch):
-    """What is stopped; another process lets it go on. Stopping needs nobody."""
+    """Kill switch of a process without keys; another process lifts. Stopping needs nobody."""
 
     def lift(
         self, scope: KillScope | str, target: str, by: Decider, reason: str, *, number: int = 0

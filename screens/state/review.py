@@ -11,12 +11,12 @@ from sb.screens.state.listing import Row
 from sb.screens.state.memory import HISTORY, ORIGIN, TEXT
 from sb.screens.state.question import MOST_OBJECTS, Question, some
 
+from sb.base.text import counted, shorten
+from sb.base.values.frozen import frozen
 from sb.errors import NotFoundError, UsageError
-from sb.frozen import frozen
 from sb.present.kind import Cell, Column
 from sb.present.memories import review_line
 from sb.stack.review_queue import ReviewItem, ReviewKind
-from sb.text import counted, shorten
 
 if TYPE_CHECKING:
     from sb.screens.state.records import Records
@@ -64,7 +64,7 @@ def review_row(item: ReviewItem, now: int) -> Row:
 
 @frozen
 class Reviewed:
-    """What waits, with what there is to know before it is decided.
+    """A waiting item, with the facts for its decision.
 
     Args:
         document: of a conflict without its two versions, which `versions` puts before it.
@@ -100,7 +100,7 @@ def _read(records: Records, item: ReviewItem) -> Reviewed:
 
 
 def _quarantined(held: Held) -> Document:
-    """What an untrusted source says, why it is held, and what follows from either decision."""
+    """The document of a quarantined memory: its text, the reason, and what follows from either decision."""
     return [
         Field(held.content),
         Field("State", "quarantined: no agent finds it", tone="danger"),
@@ -117,7 +117,7 @@ def _quarantined(held: Held) -> Document:
 
 
 def quarantine_question(items: Sequence[ReviewItem], verb: str) -> Question:
-    """What to ask before quarantined memories are released or purged."""
+    """The question before quarantined memories are released or purged."""
     texts = [shorten(str(one.record["text"]), 300) for one in items[:MOST_OBJECTS]]
     uids = tuple(one.reference for one in items)
     title = f"{verb.capitalize()} {counted(len(items), 'memory')}"
@@ -166,7 +166,7 @@ def _version(name: str, text: str, chosen: bool) -> Field:
 
 
 def conflict_question(found: Reviewed, keep: str) -> Question:
-    """What to ask before a conflict is resolved."""
+    """The question before a conflict is resolved."""
     conflict = found.conflict
     assert conflict is not None
     texts = {LOCAL: conflict.local_summary or "", REMOTE: conflict.cloud_summary or ""}

@@ -13,9 +13,11 @@ from sb.screens.state.document import Field, fields_of, value_text
 from sb.screens.state.listing import INDENT, Row
 from sb.screens.state.records import Records
 
-from sb.fitting import Cut, count, relative_age
-from sb.frozen import frozen
-from sb.kernel.calls.mutations import MutationStore
+from sb.base.fitting import Cut, count, relative_age
+from sb.base.sources import MICROSECONDS
+from sb.base.text import counted
+from sb.base.values.frozen import frozen
+from sb.kernel.reversibility.mutations import MutationStore
 from sb.kernel.review.activity import RunTallies
 from sb.kernel.review.calls import (
     CallFilter,
@@ -47,8 +49,6 @@ from sb.present.kind import NAMED, Cell, Column
 from sb.present.runs import release_text, session_line
 from sb.present.times import date_and_time, when
 from sb.present.usage import session_cost, tokens_line
-from sb.sources import MICROSECONDS
-from sb.text import counted
 
 RUN_COLUMNS = (
     Column(title="Session, turn, call"),
@@ -216,7 +216,7 @@ class RunRows:
 
 
 def _intent(run: Run) -> str:
-    """What it was begun for; "" where a host says no more than that it is its session."""
+    """The stated intent of a run; "" where a host only names its session."""
     return run.intent if run.error else stated_intent(run.intent, run.host)
 
 

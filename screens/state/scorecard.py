@@ -9,12 +9,12 @@ from typing import Any
 from sb.screens.state.document import Field
 from sb.screens.state.listing import Row
 
+from sb.base.text import shorten
+from sb.base.values.frozen import frozen
 from sb.errors import CheckFailed
-from sb.frozen import frozen
 from sb.harness.scorecard import percent
 from sb.kernel.harness_audit.grading import FORMAT
 from sb.present.kind import WIDE, Cell, Column
-from sb.text import shorten
 
 CONTROL_COLUMNS = (
     Column(width=7),
@@ -32,7 +32,7 @@ _LISTS = ("flip", "modules", "owasp", "nist")
 
 @frozen
 class Answer:
-    """What a probe said to one check.
+    """A probe's answer to one check.
 
     Args:
         kind: allow, deny or also.
@@ -78,7 +78,7 @@ class Graded:
     place: int
 
     def fits(self, text: str) -> bool:
-        """Whether every word is in it, and every `status:`, `severity:` or `outcome:` term in that alone."""
+        """True if every word is in it, and every `status:`, `severity:` or `outcome:` term in that alone."""
         return all(self._has(word) for word in text.lower().split())
 
     def _has(self, word: str) -> bool:

@@ -7,15 +7,15 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
-from sb.frozen import frozen
+from sb.base.text import counted
+from sb.base.values.frozen import frozen
 from sb.log.event_log import EventLog
 from sb.log.search import LogFilter, search
-from sb.text import counted
 
 
 @frozen
 class Found:
-    """How far a look has come.
+    """Progress of a search.
 
     Args:
         keys: numbers of all rows that are known to fit, newest first.

@@ -28,7 +28,7 @@ class Signer:
         self._remote = signing_socket()
 
     def decider(self, ask: Callable[[str], str]) -> Decider:
-        """Who decides; called in a worker.
+        """The decider; called in a worker.
 
         Args:
             ask: gets a prompt and returns the passphrase.
@@ -48,7 +48,7 @@ class Signer:
         return self._unlocked
 
     def anybody(self) -> Decider:
-        """Who acts where anybody may; nothing is asked for."""
+        """The decider where anybody may act; nothing is asked for."""
         if self._unlocked is not None and self._remote is None:
             return self._unlocked
         keys = KeyFolder(self._records.config.home.keys)

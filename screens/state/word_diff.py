@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from difflib import SequenceMatcher
 
-from sb.fitting import Span
+from sb.base.fitting import Span
 
 MOST_WORDS = 300  # of a text; comparing takes the square of their number
 LONGEST = 4_000  # characters

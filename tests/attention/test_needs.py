@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from sb.attention.needs import NeedsReader
+from sb.base.sources import CountingIds, SteeredClock
 from sb.config import current_config
 from sb.kernel import RunBudget, RunContext, SafetyClass
 from sb.kernel.contracts import ToolError, ToolErrorCode
 from sb.present.needs import NOUNS, NeedsNow
 from sb.runtime import Runtime, open_runtime
-from sb.sources import CountingIds, SteeredClock
 from sb.stack import SQLiteStack
 from sb.types import MemorySuggestion
 from tests.conftest import approve_tools

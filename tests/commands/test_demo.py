@@ -11,7 +11,7 @@ from sb.demo.story import Demo, approve_tools, demo_config, go_on, play, prepare
 from sb.demo.tools import TOOLS, ledger_of, register
 from sb.errors import ContractError
 from sb.kernel.authority.signing import Label
-from sb.kernel.recovery.escalations import EscalationState
+from sb.kernel.recovery_loop.escalations import EscalationState
 from sb.kernel.registry.registry import ToolRegistry
 from sb.kernel.review.log_verification import verify
 from sb.kernel.run_context import RunContext

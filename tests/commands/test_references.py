@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sb.base.values.references import SHORTEST, full_one
 from sb.cli import run
 from sb.errors import UsageError
 from sb.kernel import RunContext, SafetyClass
-from sb.references import SHORTEST, full_one
 from sb.runtime import open_runtime
 from tests.conftest import CommandLine, approve_tools
 

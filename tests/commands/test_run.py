@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from sb.base.sources import SYSTEM_CLOCK
 from sb.config import load_config
 from sb.confinement import bubblewrap
 from sb.confinement.terminal import terminal_filter
 from sb.errors import UsageError
 from sb.hosts.install.records import Record, Records
 from sb.hosts.running import HostRun
-from sb.sources import SYSTEM_CLOCK
 from sb.store import driver
 from tests.resident.conftest import ROOT, Site, made
 

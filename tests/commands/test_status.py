@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from sb.attention.summary import Summary, summary
+from sb.base.fitting import cell_width
 from sb.config import current_config, load_config
-from sb.fitting import cell_width
 from sb.kernel import RunBudget, RunContext, SafetyClass
 from sb.kernel.contracts import ToolError, ToolErrorCode
 from sb.present.needs import NOUNS

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sb.hosts.hooks.event import Decision, HookVerdict
-from sb.kernel.recovery.answers import Undone
+from sb.kernel.recovery_loop.answers import Undone
 from sb.kernel.results import ToolResult
 from sb.kernel.review.findings import Status, snapshots_finding
 from sb.parts import hosted_files

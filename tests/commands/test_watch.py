@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 
 from sb.attention.watching import LOOK_AGAIN_S, MOST_AT_START, Watcher
+from sb.base.sources import SteeredClock
 from sb.config import Config, current_config
 from sb.kernel import RunContext, SafetyClass
 from sb.runtime import open_runtime
-from sb.sources import SteeredClock
 from sb.stack import SQLiteStack
 from sb.store.driver import connect
 from sb.types import MemorySuggestion

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from sb.base.sources import SYSTEM_CLOCK
 from sb.config.home import Home
 from sb.confinement import beside, bubblewrap
 from sb.confinement.store import ConfineStore
 from sb.confinement.watched import watch
-from sb.sources import SYSTEM_CLOCK
 from tests.confinement.conftest import Place
 from tests.confinement.test_script import Confiner, confiner
 

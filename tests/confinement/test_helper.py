@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from sb.base.sources import SYSTEM_CLOCK
 from sb.config import load_config
 from sb.confinement import bubblewrap
 from sb.confinement.needs import needs_of
@@ -19,7 +20,6 @@ from sb.hosts.hooks.event import HookEvent, Moment
 from sb.resident.client import SERVED
 from sb.resident.confined import refusal, served
 from sb.runtime import open_runtime
-from sb.sources import SYSTEM_CLOCK
 from sb.store import driver
 from sb.tools.hosted.guarding import confiner_path
 from tests.resident.conftest import Site, made, started

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import sb
+from sb.base.sources import SYSTEM_CLOCK
 from sb.config import load_config
 from sb.config.home import Home
 from sb.confinement import landlock
@@ -31,7 +32,6 @@ from sb.hosts.hooks.confined.confining import Confining
 from sb.hosts.hooks.event import HookEvent, Moment
 from sb.hosts.install.confine_script import write_script
 from sb.shell.places.guarded import Guarded, Place
-from sb.sources import SYSTEM_CLOCK
 
 DISK = os.path.realpath("/var/tmp")  # /dev/shm, where tests have their files else, is open to every command
 SETTINGS = '{"permissions": {}}\n'

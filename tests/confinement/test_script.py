@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
+from sb.base.sources import SYSTEM_CLOCK
 from sb.config.home import Home
 from sb.confinement import processes
 from sb.confinement.profile import Profile
 from sb.confinement.store import ConfineStore
 from sb.hosts.install.confine_script import script
-from sb.sources import SYSTEM_CLOCK
 from tests.confinement.conftest import GIT, Place
 from tests.rows import rows
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
+from sb.base.sources import CountingIds, SteeredClock
 from sb.entity import Checkpoints, Entity, read_checkpoint
 from sb.inference import LLMModel
 from sb.protocols import Binding, ProvenanceError, StorageError
-from sb.sources import CountingIds, SteeredClock
 from sb.stack import SQLiteStack
 from sb.stack.components import ForgettingComponent
 from tests.entity.chat_server import ChatServer

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from sb.base.sources import CountingIds, SteeredClock
 from sb.config import current_config
 from sb.entity.composition import Difference, Present, differences
 from sb.errors import CheckFailed, NotFoundError, StoreError
 from sb.protocols import Binding
 from sb.runtime import Runtime, open_runtime
-from sb.sources import CountingIds, SteeredClock
 from sb.stack.catalogue import all_stacks, make_stack
 
 

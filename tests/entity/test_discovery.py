@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sb.discovery import MODELS, PLUGINS, STACKS, DiscoveredComponent, discover, find, load_component
+from sb.base.discovery import MODELS, PLUGINS, STACKS, DiscoveredComponent, discover, find, load_component
 
 MODULE = """
 class Weather: ...

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sb.base.sources import CountingIds, SteeredClock
 from sb.entity import Entity
 from sb.entity.outcomes import outcome_type
 from sb.errors import UsageError
 from sb.protocols import VersionConflictError
-from sb.sources import CountingIds, SteeredClock
 from sb.types import MemorySuggestion, Note, SourceType
 from tests.entity.list_stack import ListStack
 from tests.rows import rows

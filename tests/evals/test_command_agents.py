@@ -45,7 +45,7 @@ def alive(pid: int) -> bool:
 
 
 def gone(pid: int) -> bool:
-    """Whether a process ends within a minute."""
+    """True if a process ends within a minute."""
     until = time.monotonic() + 60
     while alive(pid) and time.monotonic() < until:
         time.sleep(0.01)

@@ -12,7 +12,7 @@ from sb.errors import ExitCode, UsageError
 from sb.evals.comparison import compare, fewer_passes, gate, regression
 from sb.evals.results import CaseVerdict
 from sb.evals.summary import CaseSummary, RunSummary, baseline_text, read_summary
-from sb.kernel.boundaries.release import PARTS, ReleasePart, ReleaseTuple
+from sb.kernel.release_tuple.release import PARTS, ReleasePart, ReleaseTuple
 
 SUITE = "evals/refund.yaml"
 

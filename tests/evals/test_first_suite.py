@@ -19,9 +19,9 @@ from sb.evals.exchange.recording import Recording
 from sb.evals.first_suite import Draft, draft_of_run, first_suite, write_first_suite
 from sb.evals.reading import load_suites
 from sb.kernel.contracts import SafetyClass
-from sb.kernel.trajectories.grading import grade
-from sb.kernel.trajectories.model import RecordedCall
-from sb.kernel.trajectories.reading import read_trajectory
+from sb.kernel.trajectory_eval.grading import grade
+from sb.kernel.trajectory_eval.model import RecordedCall
+from sb.kernel.trajectory_eval.reading import read_trajectory
 
 SUITE = Path("evals/refund.yaml")
 

@@ -18,8 +18,8 @@ from sb.evals.reading import load_suites
 from sb.evals.running import Options, run_suites
 from sb.evals.suite import Suite
 from sb.inference import LLMModel
-from sb.kernel.boundaries.release import ReleaseTuple, diff
-from sb.kernel.trajectories.model import RecordedCall
+from sb.kernel.release_tuple.release import ReleaseTuple, diff
+from sb.kernel.trajectory_eval.model import RecordedCall
 
 TOKEN = "ghp_" + "Ab1" * 12
 ANSWER = Answer("Refund issued.", (RecordedCall("payments.issue_refund", {"token": TOKEN}),))

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sb.base.reading import Place, Report, WrongValue
+from sb.base.text import plain
 from sb.config import Config, Home
 from sb.errors import ConfigError
 from sb.evals.answer import Answer
@@ -20,10 +21,9 @@ from sb.evals.matchers import state as states
 from sb.evals.matchers import texts
 from sb.evals.matchers.registry import KINDS, matcher
 from sb.evals.suite import Match, Matcher
-from sb.kernel.trajectories.model import RecordedCall
+from sb.kernel.trajectory_eval.model import RecordedCall
 from sb.memory.brain import Brain
 from sb.store import driver
-from sb.text import plain
 
 
 def build(**document: Any) -> Matcher:

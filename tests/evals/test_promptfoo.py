@@ -16,9 +16,9 @@ from sb.errors import UsageError
 from sb.evals.exchange.promptfoo import Translation, read_promptfoo
 from sb.evals.exchange.promptfoo_trajectory import TrajectoryDraft
 from sb.evals.exchange.promptfoo_writing import write_promptfoo
-from sb.kernel.trajectories.grading import grade
-from sb.kernel.trajectories.model import RecordedCall
-from sb.kernel.trajectories.reading import read_trajectory
+from sb.kernel.trajectory_eval.grading import grade
+from sb.kernel.trajectory_eval.model import RecordedCall
+from sb.kernel.trajectory_eval.reading import read_trajectory
 
 Calls = Sequence[RecordedCall]
 

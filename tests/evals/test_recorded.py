@@ -20,7 +20,7 @@ from sb.evals.exchange.messages import UNREADABLE, write_conversation
 from sb.evals.exchange.recording import Recording, recording_document
 from sb.evals.recorded import answer_to, recorded_answer, recorded_file
 from sb.kernel.contracts import SafetyClass
-from sb.kernel.trajectories.model import RecordedCall
+from sb.kernel.trajectory_eval.model import RecordedCall
 from sb.parts import open_packets
 from tests.hosts.transcripts import written
 

@@ -20,7 +20,7 @@ from sb.evals.results import Attempt, CaseResult, CaseVerdict, EvalRun
 from sb.evals.shelf import KEPT, EvalShelf
 from sb.evals.summary import command_again, read_summary, summary
 from sb.kernel.contracts import SafetyClass
-from sb.kernel.trajectories.model import RecordedCall, Trajectory, TrajectoryGrade, TrajectoryStep
+from sb.kernel.trajectory_eval.model import RecordedCall, Trajectory, TrajectoryGrade, TrajectoryStep
 from tests.harness.schemas_of_reports import junit_schema
 
 SUITE = "evals/refund.yaml"

@@ -25,7 +25,7 @@ from sb.evals.kernel import home_config, open_kernel
 from sb.evals.results import Attempt, CaseVerdict
 from sb.evals.running import Options, run_suites
 from sb.evals.suite import Suite
-from sb.kernel.trajectories.model import RecordedCall, Trajectory, TrajectoryStep
+from sb.kernel.trajectory_eval.model import RecordedCall, Trajectory, TrajectoryStep
 from sb.runtime import create_home
 from tests.config.test_organization import managed
 from tests.evals.running_cases import Says, Setup, case, run

@@ -14,7 +14,7 @@ from sb.evals.answer import Answer
 from sb.evals.matchers.registry import KINDS
 from sb.evals.reading import load_suites
 from sb.evals.suite import Matcher
-from sb.kernel.trajectories.model import RecordedCall
+from sb.kernel.trajectory_eval.model import RecordedCall
 from sb.memory import Brain
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/eval-suites.md").read_text(encoding="utf-8")

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from sb.base.text import plain
 from sb.errors import ConfigError
 from sb.evals.answer import Answer
 from sb.evals.reading import load_suites
 from sb.evals.suite import Suite
-from sb.text import plain
 
 ONE = "cases:\n- id: a\n  input: hello\n  matchers:\n  - {kind: contains, text: x}\n"
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sb.sources import SteeredClock
+from sb.base.sources import SteeredClock
 from sb.store.packs import DAY_S, PackStore
 from sb.tools.pack_restoring import PackRestoring
 from sb.tools.roots import Roots

@@ -15,11 +15,11 @@ from typing import Any
 from sb.config import load_config
 from sb.kernel import RunContext, SafetyClass, ToolResult
 from sb.kernel.authority.signing import Label
+from sb.kernel.compensation.dispatcher import CompensationDispatcher
 from sb.kernel.contracts import RecoveryApprovalMode, ReversalClass, ReversalSpec
 from sb.kernel.events import AssumptionInvalidated
-from sb.kernel.recovery.calls import Reversal
-from sb.kernel.recovery.compensation import CompensationDispatcher
-from sb.kernel.recovery.loop import RecoveryLoop, registry_approval_resolver
+from sb.kernel.recovery_loop.calls import Reversal
+from sb.kernel.recovery_loop.loop import RecoveryLoop, registry_approval_resolver
 from sb.runtime import Runtime, open_runtime
 from tests.faults.child import append
 
@@ -56,7 +56,7 @@ def open_here(folder: Path, point: str = "never") -> Runtime:
             super().settle(*args)
             at("settled")
 
-    from sb.kernel.recovery import service
+    from sb.kernel.recovery_loop import service
 
     vars(service)["Reversal"] = Dying
     home = folder / "home"

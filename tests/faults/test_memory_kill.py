@@ -149,7 +149,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Home:
 
 
 def died(home: Home, operation: str, at: int) -> bool:
-    """Whether the operation was killed at its statement of that number, in a process of its own."""
+    """True if the operation was killed at its statement of that number, in a process of its own."""
     sys.stdout.flush()
     child = os.fork()
     if child == 0:

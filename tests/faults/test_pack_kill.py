@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sb.sources import SteeredClock
+from sb.base.sources import SteeredClock
 from sb.store.packs import PackStore
 from sb.store.path_states import rows_after
 from sb.tools.pack_restoring import PackRestoring

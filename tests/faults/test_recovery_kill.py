@@ -10,7 +10,7 @@ import pytest
 
 from sb.kernel.authority.signing import Label
 from sb.kernel.contracts import MutationState
-from sb.kernel.recovery.settling import Settlement, Settling
+from sb.kernel.recovery_loop.settling import Settlement, Settling
 from sb.kernel.review.log_verification import verify
 from tests.faults.recovery_child import POINTS, open_here, prepare, recover, recover_by_own_loop
 from tests.forked import Forks
@@ -18,7 +18,7 @@ from tests.forked import Forks
 
 @pytest.fixture(scope="module")
 def forks() -> Iterator[Forks]:
-    with Forks("tests.faults.child", "sb.runtime", "sb.kernel.recovery.service") as forks:
+    with Forks("tests.faults.child", "sb.runtime", "sb.kernel.recovery_loop.service") as forks:
         yield forks
 
 

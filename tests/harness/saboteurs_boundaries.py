@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from sb.kernel.boundaries import releases
+from sb.kernel.agent_charter.charter import AgentCharter
+from sb.kernel.agent_charter.charters import Charters
 from sb.kernel.boundaries.boundaries import Boundaries
-from sb.kernel.boundaries.charter import AgentCharter
-from sb.kernel.boundaries.charters import Charters
-from sb.kernel.boundaries.release import ReleasePart, ReleaseTuple
-from sb.kernel.boundaries.releases import Releases
-from sb.kernel.boundaries.sources import ContextSource, ContextSourceRegistry
+from sb.kernel.context_sources.sources import ContextSource, ContextSourceRegistry
+from sb.kernel.release_tuple import releases
+from sb.kernel.release_tuple.release import ReleasePart, ReleaseTuple
+from sb.kernel.release_tuple.releases import Releases
 from sb.kernel.run_context import RunContext
 from tests.harness.saboteurs import breaks
 

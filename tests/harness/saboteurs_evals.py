@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sb.kernel.trajectories import grading, matching
-from sb.kernel.trajectories.arguments import CallArguments
+from sb.kernel.trajectory_eval import grading, matching
+from sb.kernel.trajectory_eval.arguments import CallArguments
 from tests.harness.saboteurs import breaks
 
 

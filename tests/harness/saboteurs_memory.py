@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from sb.canonical import canonical_bytes
+from sb.base.values.canonical import canonical_bytes
 from sb.kernel import memory
 from sb.kernel.calls.call import ToolCall
 from sb.kernel.contracts import SafetyClass

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from sb.kernel.attacks import detector
-from sb.kernel.attacks.normalise import Plain
 from sb.kernel.execution import attack_guard
 from sb.kernel.memory_read_policy import ReadPolicy
+from sb.kernel.red_team import detector
+from sb.kernel.red_team.normalise import Plain
 from tests.harness.saboteurs import breaks
 
 

@@ -12,23 +12,24 @@ from sb.kernel.approvals.gate import ApprovalGate
 from sb.kernel.authority import authority
 from sb.kernel.calls.approval import Approval
 from sb.kernel.calls.intents import Intents
-from sb.kernel.calls.mutations import MutationStore
+from sb.kernel.compensation import dispatcher as compensation
+from sb.kernel.compensation import wiring as compensation_wiring
+from sb.kernel.compensation.dispatcher import CompensationDispatcher
+from sb.kernel.compensation.wiring import _Wiring, executor_dispatcher
 from sb.kernel.contracts import MutationRef, ReversalClass
+from sb.kernel.durable_execution import workflow
+from sb.kernel.durable_execution.values import frozen
+from sb.kernel.durable_execution.workflow import Workflow
+from sb.kernel.error_classifier import classifier as error_classifier
+from sb.kernel.error_classifier import verdicts
+from sb.kernel.error_classifier.verdicts import CompensationAction
 from sb.kernel.error_kinds import ErrorKind
 from sb.kernel.execution import attempts
-from sb.kernel.failures import classifier as error_classifier
-from sb.kernel.failures import verdicts
-from sb.kernel.failures.verdicts import CompensationAction
-from sb.kernel.incidents import kill_switch
-from sb.kernel.incidents.kill_switch import KillSwitch
-from sb.kernel.incidents.severity import SEVERITY_MATRIX, Impact, Reach, Severity
-from sb.kernel.recovery import compensation, compensation_wiring
-from sb.kernel.recovery.compensation import CompensationDispatcher
-from sb.kernel.recovery.compensation_wiring import _Wiring, executor_dispatcher
+from sb.kernel.incident_response import kill_switch
+from sb.kernel.incident_response.kill_switch import KillSwitch
+from sb.kernel.incident_response.severity import SEVERITY_MATRIX, Impact, Reach, Severity
+from sb.kernel.reversibility.mutations import MutationStore
 from sb.kernel.run_context import IrreversibilityBudget
-from sb.kernel.workflows import workflow
-from sb.kernel.workflows.values import frozen
-from sb.kernel.workflows.workflow import Workflow
 from tests.harness.saboteurs import breaks, while_it_runs
 
 

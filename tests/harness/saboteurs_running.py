@@ -14,7 +14,7 @@ from sb.evals.comparison import GateResult
 from sb.evals.kernel import CaseHomes
 from sb.evals.results import Attempt
 from sb.evals.suite import Case
-from sb.kernel.trajectories import grading
+from sb.kernel.trajectory_eval import grading
 from tests.harness.saboteurs import breaks
 
 

@@ -15,16 +15,16 @@ from sb.kernel.approvals import gate
 from sb.kernel.authority.authority import Authority
 from sb.kernel.calls import intents
 from sb.kernel.calls.call import ToolCall
+from sb.kernel.compensation import wiring as compensation_wiring
 from sb.kernel.contracts import _DERIVED, VALUE_TYPES, ToolErrorCode, ToolSpec
 from sb.kernel.execution import recorder, telemetry
 from sb.kernel.execution.executor import ToolExecutor
 from sb.kernel.execution.recorder import Recorder
-from sb.kernel.incidents import kill_switch, statements
+from sb.kernel.incident_response import kill_switch, statements
 from sb.kernel.policy.permissions import ToolPolicy
 from sb.kernel.policy.rules import WrittenPolicy
-from sb.kernel.recovery import compensation_wiring
-from sb.kernel.recovery.loop import registry_approval_resolver
-from sb.kernel.recovery.service import Recovery
+from sb.kernel.recovery_loop.loop import registry_approval_resolver
+from sb.kernel.recovery_loop.service import Recovery
 from sb.kernel.registry import arguments
 from sb.kernel.registry.registry import ToolRegistry
 from sb.kernel.review.log_verification import _Walk

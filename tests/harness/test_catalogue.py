@@ -89,7 +89,7 @@ def test_the_fix_order_names_each_control_once() -> None:
 
 
 def exists(name: str) -> bool:
-    """Whether it is a module, or a name in one."""
+    """True if it is a module, or a name in one."""
     module, _, attribute = name.rpartition(".")
     try:
         if find_spec(name):

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from sb.base.sources import CountingIds, SteeredClock
 from sb.config.home import Home
 from sb.config.host_patterns import HostPattern
 from sb.config.kinds import AgentSettings
@@ -15,7 +16,6 @@ from sb.config.rules import PolicyRule
 from sb.harness.first_opening import FirstOpening
 from sb.harness.harness import Harness
 from sb.runtime import Runtime, open_runtime
-from sb.sources import CountingIds, SteeredClock
 
 
 def state(runtime: Runtime) -> tuple[Any, ...]:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from markdown_it import MarkdownIt
 
+from sb.base.text import plain, revealed
 from sb.harness import junit, markdown, sarif
 from sb.kernel.harness_audit import (
     AuditReport,
@@ -30,7 +31,6 @@ from sb.kernel.harness_audit import (
     HarnessOutcome,
     grade,
 )
-from sb.text import plain, revealed
 from tests.conftest import CommandLine
 from tests.harness.schemas_of_reports import junit_schema
 from tests.rows import rows
@@ -145,7 +145,7 @@ def test_a_result_points_at_the_first_module_that_exists_and_else_at_the_catalog
 @pytest.mark.parametrize(
     ("module", "file"),
     [
-        ("sb.kernel.recovery", "sb/kernel/recovery/__init__.py"),
+        ("sb.kernel.recovery_loop", "sb/kernel/recovery_loop/__init__.py"),
         ("sb.errors.SBError", "sb/kernel/harness_audit/catalogue.yaml"),
     ],
 )

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sb.base.sources import SteeredClock
 from sb.kernel import RunContext
 from sb.kernel.memory import (
     DurableMemory,
@@ -20,7 +21,6 @@ from sb.kernel.memory import (
     MemoryStore,
     WorkingMemory,
 )
-from sb.sources import SteeredClock
 from sb.state import EventLog
 from sb.store.database import open_database
 from tests.rows import rows

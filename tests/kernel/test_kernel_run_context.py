@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sb.base.sources import CountingIds, SteeredClock
 from sb.kernel import LocaleCode, RunBudget, RunContext, SafetyMode
-from sb.sources import CountingIds, SteeredClock
 from tests.rows import rows
 
 

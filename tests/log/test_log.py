@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sb.base.sources import CountingIds, SteeredClock
 from sb.errors import NotFoundError, StoreCorrupt, StoreLocked
 from sb.kernel import RunContext, SafetyClass, ToolExecutor, ToolRegistry
 from sb.kernel.calls.narrative import describe
@@ -20,7 +21,6 @@ from sb.kernel.review.log_verification import Verification, verify
 from sb.log.event import Subject
 from sb.log.event_log import EventLog
 from sb.present.events import log_line
-from sb.sources import CountingIds, SteeredClock
 from sb.store import driver
 from sb.store.anchor import Anchor
 from sb.store.database import open_database

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sb.kernel.authority.signing import Label
-from sb.kernel.incidents.kill import KillScope
+from sb.kernel.incident_response.kill import KillScope
 from sb.mcp import kernel_tools
 from sb.mcp.toolsets import Toolset
 from tests.mcp.client import Session, session

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from sb.base.sources import CountingIds, SteeredClock
 from sb.config import Config, load_config
 from sb.memory import Brain
 from sb.memory.operator_view import Overseer
-from sb.sources import CountingIds, SteeredClock
 from sb.store.database import Database, open_database
 
 DAY = 86_400.0

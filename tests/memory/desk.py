@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from sb.base.sources import SYSTEM_IDS, SteeredClock
 from sb.config import Config, load_config
 from sb.log.event_log import EventLog
 from sb.memory import Brain
 from sb.memory.space import Space
-from sb.sources import SYSTEM_IDS, SteeredClock
 from sb.store.database import open_database
 from sb.store.records.columns import Row
 
@@ -84,7 +84,7 @@ class Desk:
         return [file.name for file in files if text.encode() in file.read_bytes()]
 
     def sound(self) -> bool:
-        """Whether the full-text index says what the records say."""
+        """True if the full-text index says what the records say."""
         return self.space.words.check()
 
     def close(self) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from sb.base.sources import SteeredClock
 from sb.config import Config
 from sb.config.access import ReadRule
 from sb.config.home import Home
@@ -27,7 +28,6 @@ from sb.memory.operator_view import Overseer
 from sb.memory.personal_data import PersonalDataRefused
 from sb.memory.space import Space
 from sb.memory.trust.deciding import TrustDesk
-from sb.sources import SteeredClock
 from sb.stack import SQLiteStack
 from sb.store.database import open_database
 from sb.types import Note

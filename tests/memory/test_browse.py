@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from sb.base.sources import SteeredClock
 from sb.memory import Brain
 from sb.memory import browse as module
 from sb.memory.browse import Browsed, RecordFilter, browse, place_of
-from sb.sources import SteeredClock
 from sb.store.records.places import Place
 from sb.types import Fact
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sb.canonical import canonical_bytes
+from sb.base.values.canonical import canonical_bytes
 from sb.errors import CheckFailed, DeniedError, MaintenanceModeError, NotFoundError, UsageError
 from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.enrolment import Enrolment

@@ -9,9 +9,9 @@ from typing import Any
 import orjson
 import pytest
 
+from sb.base.sources import SteeredClock
 from sb.memory.brain import Brain
 from sb.memory.decay import FORGET
-from sb.sources import SteeredClock
 from sb.store.records.places import Place
 from sb.types import EntityRecord, RawEntry
 

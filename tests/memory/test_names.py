@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from sb.base.text import LONGEST_NAME, checked_name
 from sb.entity import Entity
 from sb.memory import Brain
 from sb.stack import SQLiteStack
-from sb.text import LONGEST_NAME, checked_name
 from tests.conftest import CommandLine
 
 LONG = "x" * (LONGEST_NAME + 1)

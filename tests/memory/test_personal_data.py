@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from sb.base.sources import SteeredClock
 from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Label
 from sb.memory import Brain
@@ -16,7 +17,6 @@ from sb.memory.personal_data import PersonalDataRefused, met
 from sb.memory.quarantine.review import Quarantine
 from sb.memory.retention import overdue
 from sb.runtime import Runtime, open_runtime
-from sb.sources import SteeredClock
 from sb.stack.sqlite_stack import SQLiteStack
 from sb.types import Note
 from tests.conftest import CommandLine

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from sb.base.sources import SteeredClock
 from sb.cli import app
 from sb.config.access import ReadRule
 from sb.config.home import Home
@@ -20,7 +21,6 @@ from sb.config.scope_patterns import rule_of
 from sb.kernel.memory_read_policy import denied_reads
 from sb.memory.operator_view import Overseer
 from sb.runtime import Runtime, open_runtime
-from sb.sources import SteeredClock
 from sb.store import driver
 from sb.store.records.consent import LACKS_CONSENT, row_lacks_consent
 from sb.types import Note

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from sb.base.text import plain
 from sb.errors import NotFoundError
 from sb.memory.tables import COLUMNS, write
-from sb.text import plain
 from tests.memory.desk import Desk, desk
 
 __all__ = ["desk"]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from sb.base.sources import CountingIds, SteeredClock
 from sb.kernel import RunContext, SafetyClass
 from sb.kernel.authority.signing import Label
 from sb.kernel.contracts import ToolError, ToolErrorCode
@@ -14,7 +15,6 @@ from sb.log.kinds import namespaces
 from sb.present.calls import call_object
 from sb.present.events import event_line, event_lines, verdict
 from sb.runtime import Runtime, open_runtime
-from sb.sources import CountingIds, SteeredClock
 from tests.conftest import approve_tools
 from tests.rows import rows
 

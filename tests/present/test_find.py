@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from sb.base.sources import CountingIds, SteeredClock
 from sb.kernel import RunBudget, RunContext, SafetyClass
 from sb.memory import Brain
 from sb.present.find import find_records
 from sb.runtime import Runtime, open_runtime
-from sb.sources import CountingIds, SteeredClock
 from tests.conftest import approve_tools
 
 

@@ -6,10 +6,10 @@ import time
 
 import pytest
 
+from sb.base.sources import MICROSECONDS
 from sb.kernel.review.activity import Tally
 from sb.kernel.review.findings import Finding, Status
 from sb.present.home import enforced, midnight, today_words
-from sb.sources import MICROSECONDS
 from tests.rows import rows
 
 

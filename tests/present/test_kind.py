@@ -12,7 +12,7 @@ from sb.screens.state.document import facts_of, fields_for
 from sb.screens.state.listing import row_of
 
 from evals.output_schemas import output_schemas
-from sb.frozen import frozen
+from sb.base.values.frozen import frozen
 from sb.present import kind as kinds_of_things
 from sb.present.kind import Cell, Column, Field, Kind, kinds
 from sb.present.states import state

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from sb.base.sources import CountingIds, SteeredClock
 from sb.config import current_config
 from sb.kernel import RunBudget, RunContext, SafetyClass
 from sb.kernel.contracts import ToolError, ToolErrorCode
@@ -14,7 +15,6 @@ from sb.kernel.review.session_usage import SessionUsage, TranscriptState, save_u
 from sb.kernel.review.usage import Tokens
 from sb.present.overview import Overview
 from sb.runtime import Runtime, open_runtime
-from sb.sources import CountingIds, SteeredClock
 from tests.conftest import approve_tools
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from sb.base.sources import CountingIds, SteeredClock
 from sb.kernel import RunBudget, RunContext, SafetyClass
 from sb.kernel.approvals.queue import Order
 from sb.kernel.authority.signing import Label
@@ -19,7 +20,6 @@ from sb.present.calls import call_object
 from sb.present.events import call_line
 from sb.present.needs import needs
 from sb.runtime import Runtime, open_runtime
-from sb.sources import CountingIds, SteeredClock
 from tests.conftest import CommandLine, approve_tools
 
 REMOVE = ["rm", "-rf", "exports of may"]

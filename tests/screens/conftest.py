@@ -26,10 +26,10 @@ from textual.notifications import Notify
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from sb.base.sources import CountingIds, SteeredClock
 from sb.config import current_config
 from sb.kernel import RunBudget, RunContext, SafetyClass, ToolResult
 from sb.runtime import Runtime, open_runtime
-from sb.sources import CountingIds, SteeredClock
 from tests.conftest import approve_tools
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
@@ -178,7 +178,7 @@ class Console:
         return "\n".join(strip.text.rstrip() for strip in strips)
 
     def at(self, name: str) -> bool:
-        """Whether this screen is in view."""
+        """True if this screen is in view."""
         return self.app.section is not None and self.app.section.name_ == name
 
     def squeezed(self) -> str:

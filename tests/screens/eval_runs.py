@@ -8,9 +8,9 @@ from sb.evals.report import report_document
 from sb.evals.results import Attempt, CaseResult, CaseVerdict, EvalRun
 from sb.evals.shelf import EvalShelf
 from sb.evals.summary import summary
-from sb.kernel.trajectories.grading import grade
-from sb.kernel.trajectories.model import RecordedCall, Trajectory
-from sb.kernel.trajectories.reading import read_trajectory
+from sb.kernel.trajectory_eval.grading import grade
+from sb.kernel.trajectory_eval.model import RecordedCall, Trajectory
+from sb.kernel.trajectory_eval.reading import read_trajectory
 
 EXPECTED = read_trajectory(
     {

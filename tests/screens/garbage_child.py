@@ -8,7 +8,7 @@ import weakref
 
 from sb.screens.garbage import AWAY_S, ENOUGH, MANY, Garbage
 
-from sb.sources import SteeredClock
+from sb.base.sources import SteeredClock
 
 
 class Knot:

@@ -9,9 +9,9 @@ from sb.screens.checkpoints import CheckpointsScreen
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from sb.base.sources import CountingIds, SteeredClock
 from sb.config import current_config
 from sb.entity.composition import Present
-from sb.sources import CountingIds, SteeredClock
 from sb.stack.catalogue import make_stack
 from tests.screens.conftest import HOSTILE, Agents, Console
 from tests.screens.test_safety import FORBIDDEN

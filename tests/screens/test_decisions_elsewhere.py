@@ -34,7 +34,7 @@ DECIDE = """
 import json, os, sys
 from sb.config import current_config
 from sb.errors import SBError
-from sb.kernel.recovery.settling import Settling, Settlement
+from sb.kernel.recovery_loop.settling import Settling, Settlement
 from sb.screens.state.records import Records
 from sb.screens.state.signer import Signer
 said = json.loads(sys.stdin.readline())

@@ -13,7 +13,7 @@ from sb.evals.alignment import aligned
 from sb.evals.report import report_document
 from sb.evals.results import EvalRun
 from sb.evals.shelf import EvalShelf
-from sb.kernel.trajectories.model import RecordedCall
+from sb.kernel.trajectory_eval.model import RecordedCall
 from tests.conftest import CommandLine
 from tests.screens.conftest import HOSTILE, Agents, Console
 from tests.screens.contrast import unreadable

@@ -17,8 +17,8 @@ from sb.screens.state.records import Records
 from textual._context import visible_screen_stack
 from textual.pilot import Pilot
 
+from sb.base.sources import CountingIds, SteeredClock
 from sb.config import current_config
-from sb.sources import CountingIds, SteeredClock
 from sb.store import driver
 from tests.screens.conftest import Agents, Console
 from tests.sql_attacker import SqlAttacker

@@ -14,8 +14,8 @@ from textual.events import Paste
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from sb.base.sources import SteeredClock
 from sb.memory import Brain
-from sb.sources import SteeredClock
 from tests.screens.conftest import HOSTILE, Agents, Console
 from tests.screens.overflow import WIDE, WIDTHS, overflowing
 from tests.screens.test_safety import FORBIDDEN

@@ -16,7 +16,7 @@ from sb.screens.state.word_diff import changed_words
 from sb.screens.toned import cell_segments
 from textual.color import Color
 
-from sb.fitting import Cut
+from sb.base.fitting import Cut
 from sb.present.kind import Cell, Column
 
 

@@ -21,7 +21,7 @@ from sb.config import current_config
 from sb.kernel.authority.signing import Label
 from sb.kernel.contracts import MutationRef, MutationState
 from sb.kernel.events import AssumptionInvalidated
-from sb.kernel.recovery.escalations import EscalationState
+from sb.kernel.recovery_loop.escalations import EscalationState
 from sb.kernel.review.log_verification import verify
 from tests.conftest import CommandLine
 from tests.screens import shop

@@ -7,8 +7,8 @@ from sb.screens.memory import MemoryScreen
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from sb.base.sources import SteeredClock
 from sb.entity import Entity
-from sb.sources import SteeredClock
 from sb.stack import SQLiteStack
 from sb.types import MemorySuggestion, RawEntry
 from tests.screens.conftest import ACTS, Agents, Console

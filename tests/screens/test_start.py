@@ -26,7 +26,7 @@ LATER = (
     "sqlite_vec",
     "numpy",
     "aiohttp",
-    "sb.kernel.recovery.service",
+    "sb.kernel.recovery_loop.service",
     "sb.runtime",
     "sb.shell",
     "sb.tools",

@@ -27,6 +27,7 @@ from sb.screens.state.listing import Listing, Row
 from sb.screens.state.search import LogSearch
 
 from sb.attention.needs import NeedsReader
+from sb.base.text import mark_invisible
 from sb.kernel.authority.signing import Label
 from sb.kernel.review.runs import RunState, first_events, runs_at
 from sb.log.event import Subject
@@ -34,7 +35,6 @@ from sb.log.event_log import EventLog
 from sb.log.kinds import MEMORY_PUT, RUN_STARTED
 from sb.log.search import LogFilter, events_at, search
 from sb.present.needs import NEED
-from sb.text import mark_invisible
 from tests.screens.conftest import ACTS, HOSTILE, Agents
 
 WORDS = ["alpha", "Beta", "100%", "a_b", "\\", "kind:", "é", "0"]

@@ -8,9 +8,9 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sb.base.text import revealed_line
 from sb.kernel.approvals.disclosure import arguments_of
 from sb.shell.parsing.literals import secret_literals
-from sb.text import revealed_line
 from tests.rows import rows
 
 TOKEN = "ghp_" + "a1" * 18

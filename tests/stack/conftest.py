@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sb.sources import CountingIds, SteeredClock
+from sb.base.sources import CountingIds, SteeredClock
 from sb.stack import SQLiteStack
 
 

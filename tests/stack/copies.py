@@ -9,11 +9,11 @@ from typing import Any
 import orjson
 import pytest
 
+from sb.base.sources import SteeredClock
 from sb.config import Config, current_config, load_config
 from sb.log.event_log import EventLog
 from sb.memory.erasure import erase
 from sb.memory.space import Space
-from sb.sources import SteeredClock
 from sb.stack import SQLiteStack
 from sb.stack.sync.changes import parts_of
 from sb.store.database import Database, open_database

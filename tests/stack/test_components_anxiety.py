@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sb.sources import SteeredClock
+from sb.base.sources import SteeredClock
 from sb.stack import SQLiteStack
 from sb.stack.components import AnxietyComponent, MetaMemoryComponent
 from sb.stack.components.anxiety import level, scores

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sb.base.sources import SteeredClock
 from sb.memory import Brain
 from sb.protocols import MaintenanceModeError
-from sb.sources import SteeredClock
 from sb.stack import SQLiteStack
 from sb.stack.components import ForgettingComponent
 from sb.types import Belief, Episode, Goal, Note, Value

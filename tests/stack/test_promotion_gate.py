@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from sb.base.sources import CountingIds, SteeredClock
 from sb.errors import DeniedError
 from sb.memory.brain import Brain
 from sb.memory.consent import about
 from sb.memory.operator_view import Overseer
-from sb.sources import CountingIds, SteeredClock
 from sb.stack import SQLiteStack
 from sb.types import Episode, TrustAssessment
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from sb.base.sources import MICROSECONDS
 from sb.memory.record_writer import RecordWriter
 from sb.present.memories import matched_text, review_line
-from sb.sources import MICROSECONDS
 from sb.stack.review_queue import ReviewKind, ReviewQueue
 from sb.store.records.places import Place
 from sb.types import MemorySuggestion, Trigger

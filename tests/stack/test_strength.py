@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from sb.base.sources import SteeredClock
 from sb.entity import Entity
 from sb.protocols import ProvenanceError
-from sb.sources import SteeredClock
 from sb.stack import SQLiteStack
 from sb.types import Belief, Episode, Note, Value
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from sb.base.sources import SteeredClock
 from sb.protocols import MaintenanceModeError
-from sb.sources import SteeredClock
 from sb.stack import SQLiteStack
 from sb.store.database import open_database
 from sb.store.records.rows import to_moment

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sb.base.sources import CountingIds, SteeredClock
 from sb.memory.trust.scores import AGENT, USER
-from sb.sources import CountingIds, SteeredClock
 from sb.stack import SQLiteStack
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.types import Drive, RawEntry

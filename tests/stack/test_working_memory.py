@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from sb.base.sources import SteeredClock
 from sb.memory import Brain
-from sb.sources import SteeredClock
 from sb.stack import SQLiteStack
 from sb.stack.working_memory import cut
 from sb.store.database import open_database

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from sb.base.sources import SteeredClock
 from sb.config import load_config
 from sb.kernel.authority.enrolment import Enrolment
 from sb.kernel.authority.keys import KeyFolder
@@ -16,7 +17,6 @@ from sb.kernel.authority.signing import Label
 from sb.kernel.review.log_pruning import prune
 from sb.kernel.review.log_verification import verify
 from sb.runtime import Runtime, open_runtime
-from sb.sources import SteeredClock
 from sb.store.migrate import shipped
 from tests.log.test_log import ROOT
 from tests.sql_attacker import SqlAttacker

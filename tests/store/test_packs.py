@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from sb.base.sources import SteeredClock
 from sb.errors import NotFoundError, SBError, UsageError
-from sb.sources import SteeredClock
 from sb.store.pack_file import Entry
 from sb.store.packs import DAY_S, CannotKeep, Pack, PackStore, SnapshotStoreFull, TooMuch
 

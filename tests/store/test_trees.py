@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sb.sources import SYSTEM_CLOCK
+from sb.base.sources import SYSTEM_CLOCK
 from sb.store.pack_file import ABSENT, FOLDER
 from sb.store.trees import git_program
 from sb.store.trees.difference import Bounds, Comparing, Difference

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sb.kernel.contracts import ToolError
-from sb.kernel.recovery.variants import IN_PART
+from sb.kernel.recovery_loop.variants import IN_PART
 from sb.tools.pack_restoring import PackRestoring
 from sb.tools.roots import Roots
 from tests.tools.test_pack_restoring import Undo, state

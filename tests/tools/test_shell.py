@@ -41,7 +41,7 @@ def shell(root: Path, **settings: Any) -> Call:
 
 
 def wait_until(done: Callable[[], bool]) -> bool:
-    """Whether it became true within a minute."""
+    """True if it became true within a minute."""
     end = time.monotonic() + 60
     while not done() and time.monotonic() < end:
         time.sleep(0.005)

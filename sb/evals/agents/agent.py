@@ -1,4 +1,4 @@
-"""What every agent under test can do, and a run's processes that wait to be used again."""
+"""Agents under test, and the pool of a run's processes."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class AgentUnderTest(Protocol):
 
     @property
     def has_kernel(self) -> bool:
-        """Whether it needs a home of its own for each attempt."""
+        """True if it needs a home of its own for each attempt."""
 
     @property
     def own_clock(self) -> bool:
-        """Whether its kernel runs on the eval's clock, not on the system's."""
+        """True if its kernel runs on the eval's clock, not on the system's."""
 
     def run(self, task: Task) -> Answer:
         """Its answer; one that says why where it could not be run. Never raises for what an agent does."""

@@ -14,18 +14,18 @@ from pathlib import Path
 from typing import Any
 
 import sb
+from sb.base.values.frozen import frozen
 from sb.config import Config, current_config
 from sb.errors import SBError
 from sb.evals.agents.tools import Tools
 from sb.evals.answer import AgentRun
 from sb.evals.exchange.recording import call_document
 from sb.evals.kernel import agent_name, approve_contracts, home_config, open_kernel
-from sb.frozen import frozen
 from sb.kernel.calls.call import Refused, ToolCall
 from sb.kernel.execution.outcome import Outcome
 from sb.kernel.functions.governed import register_every_governed
 from sb.kernel.run_context import RunContext
-from sb.kernel.trajectories.model import RecordedCall
+from sb.kernel.trajectory_eval.model import RecordedCall
 from sb.redaction import one_line
 from sb.runtime import Runtime
 
@@ -36,7 +36,7 @@ _LIBRARIES = ("<", str(Path(sb.__file__).parent), *map(sysconfig.get_path, ("std
 
 @frozen
 class AgentContext:
-    """What an agent is told beside its input.
+    """The context that an agent gets beside its input.
 
     Args:
         seed: for its own chance. folder: its working folder, which is also the current one.

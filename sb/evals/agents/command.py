@@ -107,7 +107,7 @@ class CommandAgent:
 
 
 def failed(reason: str, task: Task, log: str) -> str:
-    """Why an agent could not be run, with what it wrote last."""
+    """The reason why an agent could not be run, with what it wrote last."""
     if reason == "timeout":
         reason = f"no answer within {task.timeout_s:g} s"
     last = next((line for line in reversed(log.splitlines()) if line.strip()), "")

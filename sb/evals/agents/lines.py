@@ -1,4 +1,4 @@
-"""What an agent answers, as lines of JSON: its tool calls, then its last message."""
+"""Answers of agents as lines of JSON: tool calls, then the last message."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from sb.base.text import counted, human_bytes, nearest
 from sb.errors import ConfigError
 from sb.evals.answer import Answer, Task
-from sb.kernel.trajectories.model import RecordedCall
-from sb.kernel.trajectories.reading import read_call
+from sb.kernel.trajectory_eval.model import RecordedCall
+from sb.kernel.trajectory_eval.reading import read_call
 from sb.redaction import one_line
-from sb.text import counted, human_bytes, nearest
 
 LONGEST_LINE = 8 << 20  # bytes
 MOST_BYTES = 64 << 20  # of one answer
@@ -34,7 +34,7 @@ class ProtocolError(Exception):
 
 
 def request_document(task: Task) -> dict[str, Any]:
-    """What an agent is given, as one line of JSON."""
+    """The request for an agent, as one line of JSON."""
     return {
         "id": task.case_id,
         "input": task.input,
@@ -81,7 +81,7 @@ def _finite(text: str) -> float:
 
 
 def _depth(value: Any) -> int:
-    """How many lists and objects are nested; asked in rounds, since it may be more than Python's stack takes."""
+    """The depth of nested lists and objects; counted in rounds, since Python's stack may be too small."""
     level, inner = 0, [value]
     while inner := [one for one in inner if isinstance(one, dict | list)]:
         level += 1
@@ -203,5 +203,5 @@ class AnswerLines:
 
 
 def cut_off(line: bytes) -> str:
-    """What is wrong with an answer that ends in half a line."""
+    """The error for an answer that ends in half a line."""
     return f"its last line is cut off after {counted(len(line), 'byte')}: {one_line(line.decode('utf-8', 'replace'), _SHOWN)}"

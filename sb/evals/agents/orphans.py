@@ -1,4 +1,4 @@
-"""What an agent leaves behind without group or environment: adopted on Linux, and ended with the run."""
+"""Orphans of agents without group or environment: adopted on Linux, and ended with the run."""
 
 from __future__ import annotations
 

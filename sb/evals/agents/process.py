@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sb.base.text import human_bytes, plain
 from sb.evals.agents.lines import LONGEST_LINE, MOST_BYTES
 from sb.redaction import one_line, redact_text
-from sb.text import human_bytes, plain
 
 TOKEN = "SB_EVAL_TOKEN"  # in the environment of every process of an agent, so that strays are found
 LONGEST_LOG = 8 << 10  # bytes of stderr that are kept, from its end
@@ -146,7 +146,7 @@ class AgentProcess:
         self._selector.unregister(self._fd(name))
 
     def wait(self) -> int | None:
-        """How it ended, once its answer was read; None if it had to be ended, which kills its group."""
+        """The exit status once its answer was read; None if it had to be killed with its group."""
         until = time.monotonic() + _GRACE_S
         with contextlib.suppress(AgentFailure):  # then it is ended
             while self._open & {"stdout", "stderr"} and self._popen.poll() is None:
@@ -170,7 +170,7 @@ class AgentProcess:
         return redact_text(plain(self._log.decode("utf-8", "replace")))
 
     def rest(self) -> list[bytes]:
-        """What was read and not asked for yet."""
+        """The lines read and not asked for yet."""
         left = [*self._lines, *([self.last_words] if self.last_words else [])]
         self._lines.clear()
         return left
@@ -205,7 +205,7 @@ def end_group(pid: int, *, leader: bool = True) -> None:
 
 
 def ending(code: int) -> str:
-    """How a process ended, in words."""
+    """The end of a process, in words."""
     if code >= 0:
         return f"it ended with exit code {code}"
     try:

@@ -51,7 +51,7 @@ class Tools:
 
     @cached_property
     def memory(self) -> Brain:
-        """What the agent remembers; the case's `setup.records` are in it."""
+        """The agent's memory, with the case's `setup.records`."""
         return self._runtime.brain(self._ctx.agent_name)
 
 

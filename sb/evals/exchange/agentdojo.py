@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
+from sb.base.values.frozen import frozen, mutable
 from sb.errors import UsageError
-from sb.frozen import frozen, mutable
 from sb.kernel.contracts import AgentCapabilities, SafetyClass
 from sb.kernel.run_context import RunBudget, RunContext
 from sb.runtime import Runtime
@@ -173,7 +173,7 @@ def _nothing(**given: Any) -> dict[str, Any]:
 
 
 def _acts(call: tuple[str, Mapping[str, Any]]) -> bool:
-    """Whether a call does more than read."""
+    """True if a call does more than read."""
     return class_of(call[0]) is not SafetyClass.READ_ONLY
 
 
@@ -190,7 +190,7 @@ def _agent(runtime: Runtime, task: DojoTask) -> str:
 
 
 def _run(runtime: Runtime, agent: str, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> list[bool]:
-    """Which of the calls ran."""
+    """True for each call that ran."""
     ctx = RunContext.create(
         agent,
         intent="agentdojo",

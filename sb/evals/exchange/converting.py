@@ -99,7 +99,7 @@ def _keys(path: Path) -> set[str]:
 
 
 def _problems(text: str) -> list[str]:
-    """What a suite's reader refuses of a translation, to be edited by hand."""
+    """The parts of a translation that a suite's reader refuses, to be edited by hand."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "suite.yaml"
         path.write_text(text, encoding="utf-8")

@@ -14,21 +14,21 @@ from typing import Any, NamedTuple
 
 from sb.evals.answer import Answer
 from sb.evals.exchange.recording import Recording
-from sb.kernel.trajectories.model import RecordedCall
+from sb.kernel.trajectory_eval.model import RecordedCall
 
 _FAILED_WORD = "error"
 UNREADABLE = "[unreadable arguments]"  # the key under which arguments stand that are no JSON object
 
 
 class _Result(NamedTuple):
-    """What a tool answered to the call of an id."""
+    """A tool's answer to the call of an id."""
 
     call_id: str
     ok: bool
 
 
 def is_conversation(value: Any) -> bool:
-    """Whether this is a list of messages or items of one of these formats."""
+    """True if this is a list of messages or items of one of these formats."""
     if not isinstance(value, list) or not value or not all(isinstance(item, dict) for item in value):
         return False
     messages = ["role" in item and not isinstance(item.get("message"), dict) for item in value]
@@ -124,7 +124,7 @@ def read_arguments(arguments: Any) -> dict[str, Any]:
 
 
 def _succeeded(result: Any) -> bool:
-    """Whether what a tool answered says nothing of a failure."""
+    """True if what a tool answered says nothing of a failure."""
     text = _text_of(result)
     value = result
     if text.lstrip().startswith("{"):
@@ -148,7 +148,7 @@ def _text_of(content: Any) -> str:
 
 
 def _input(messages: Sequence[dict[str, Any]]) -> Any:
-    """What came before the assistant's first message: its text if it is a single one of the user."""
+    """The input before the assistant's first message: its text if it is a single one of the user."""
     answering = (message.get("role") == "assistant" or "role" not in message for message in messages)
     first = next((number for number, answered in enumerate(answering) if answered), len(messages))
     asked = list(messages[:first])

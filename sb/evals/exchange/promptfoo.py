@@ -16,9 +16,9 @@ from typing import Any
 
 import yaml
 
+from sb.base.values.frozen import mutable
 from sb.errors import UsageError
 from sb.evals.exchange.promptfoo_trajectory import PREFIX, TrajectoryDraft
-from sb.frozen import mutable
 from sb.redaction import one_line
 
 LARGEST_FILE = 16 << 20  # bytes
@@ -214,7 +214,7 @@ def _load(path: Path) -> dict[str, Any]:
 
 
 def _written_out(value: Any, known: dict[int, float]) -> float:
-    """How many values there are where each alias is what it stands for; infinite if one stands for itself."""
+    """The number of values with aliases written out; infinite if one stands for itself."""
     if not isinstance(value, dict | list):
         return 1
     if id(value) not in known:

@@ -175,7 +175,7 @@ class TrajectoryDraft:
         steps.append(dict(wanted))
 
     def _place_count(self, name: str, least: int, most: int | None, steps: list[dict[str, Any]]) -> None:
-        """Demand so many calls of a tool, of which those that other assertions demand are some."""
+        """Demand this many calls of a tool, counting those that other assertions demand."""
         step = _step(name)
         same = [one for one in steps if _is_of(one, step)]
         overlapping = [one for one in steps if one not in same and _overlaps(one, step)]
@@ -234,7 +234,7 @@ def _is_of(step: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def _overlaps(step: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether a call may fit both steps; what is not known to be apart may."""
+    """True if a call may fit both steps; what is not known to be apart may."""
     if "tool_pattern" in step and "tool_pattern" in other:
         return True
     pattern = step.get("tool_pattern") or other.get("tool_pattern")

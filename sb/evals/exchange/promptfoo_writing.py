@@ -160,5 +160,5 @@ def _name(step: Mapping[str, Any]) -> str:
 
 
 def _expressible(name: str) -> bool:
-    """Whether promptfoo's globs say the same: they know `*` and `?` alone, and ignore case."""
+    """True if promptfoo's globs say the same: they know `*` and `?` alone, and ignore case."""
     return not name.startswith("re:") and not re.search(r"[\[\]]", name)

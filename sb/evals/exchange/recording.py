@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+from sb.base.values.frozen import frozen
 from sb.errors import ConfigError
 from sb.evals.answer import Answer
-from sb.frozen import frozen
-from sb.kernel.trajectories import reading
-from sb.kernel.trajectories.model import RecordedCall
+from sb.kernel.trajectory_eval import reading
+from sb.kernel.trajectory_eval.model import RecordedCall
 
 _OF_A_CALL = frozenset(field.name for field in fields(RecordedCall))
 
 
 @frozen
 class Recording:
-    """What an agent was asked and what it did.
+    """A recorded question and the agent's acts.
 
     Args:
         case_id: the case that it answers; "" if the file does not say.

@@ -13,7 +13,7 @@ from sb.evals.answer import Answer
 from sb.evals.exchange.messages import read_arguments
 from sb.evals.exchange.recording import Recording
 from sb.kernel.contracts import SafetyClass
-from sb.kernel.trajectories.model import RecordedCall
+from sb.kernel.trajectory_eval.model import RecordedCall
 
 _FAILED = (2, "STATUS_CODE_ERROR")
 _NS_A_MS = 1e6
@@ -25,7 +25,7 @@ CASE_ATTRIBUTES = (
 
 
 def is_spans(value: Any) -> bool:
-    """Whether this is a document of spans."""
+    """True if this is a document of spans."""
     return isinstance(value, dict) and isinstance(value.get("resourceSpans"), list)
 
 

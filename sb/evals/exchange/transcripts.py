@@ -14,7 +14,7 @@ from sb.hosts.hooks.preview import Preview
 from sb.hosts.registry import WITH_TRANSCRIPTS, transcript_reader
 from sb.hosts.transcripts import RecordedCall as HostCall
 from sb.hosts.transcripts import Transcript
-from sb.kernel.trajectories.model import RecordedCall
+from sb.kernel.trajectory_eval.model import RecordedCall
 
 
 def host_of(path: Path) -> str:

@@ -9,12 +9,12 @@ from functools import cache
 from typing import Any
 
 from sb.base.reading import Field, Place, anything, integer, mapping, text
+from sb.base.text import counted
 from sb.evals.answer import Answer
 from sb.evals.matchers import texts
 from sb.evals.matchers.kinds import Judge, MatcherKind, quote, verdict
 from sb.evals.suite import Match
-from sb.kernel.trajectories.arguments import equal
-from sb.text import counted
+from sb.kernel.trajectory_eval.arguments import equal
 
 _ABSENT = object()
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sb.base.reading import Field, Place
+from sb.base.text import json_text
+from sb.base.values.frozen import frozen
 from sb.evals.answer import Answer
 from sb.evals.suite import Match, Matcher
-from sb.frozen import frozen
 from sb.redaction import one_line, redact
-from sb.text import json_text
 
 LONGEST = 120  # characters of an answer in a line
 
@@ -47,7 +47,7 @@ class Demand:
     decides: bool = True
 
     def match(self, answer: Answer) -> Match:
-        """Whether the answer is as demanded."""
+        """Match of an answer with a demand."""
         try:
             match = self.judge(answer)
         except RecursionError:
@@ -56,7 +56,7 @@ class Demand:
 
 
 def decides(matcher: Matcher) -> bool:
-    """Whether a matcher can fail a case by itself."""
+    """True if a matcher can fail a case by itself."""
     return not isinstance(matcher, Demand) or matcher.decides
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from sb.base.reading import Field, Place, flag, integer, number, text
+from sb.base.text import counted
 from sb.evals.answer import Answer
 from sb.evals.matchers.kinds import Judge, MatcherKind, verdict
 from sb.evals.suite import Match
-from sb.kernel.trajectories import names
-from sb.text import counted
+from sb.kernel.trajectory_eval import names
 
 
 def _latency(values: dict[str, Any], place: Place) -> Judge:

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from sb.base.reading import Field, Place, items, text
+from sb.base.text import json_text, quoted_name
 from sb.classification import Finding, Sensitivity, classify
 from sb.evals.answer import Answer
 from sb.evals.matchers.kinds import Judge, MatcherKind, verdict
 from sb.evals.suite import Match
 from sb.redaction import one_line
-from sb.text import json_text, quoted_name
 
 _SECRET = Sensitivity.SECRET
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from sb.base.located import LocatedMapping, line_of
 from sb.base.reading import Kind, Place, describe, read_fields, schema_of
+from sb.base.text import nearest
 from sb.evals import judge
 from sb.evals.matchers import json_values, limits, meaning, privacy, python, state, texts
 from sb.evals.matchers.kinds import MatcherKind
 from sb.evals.suite import Matcher
-from sb.text import nearest
 
 _MODULES = (texts, json_values, limits, state, privacy, meaning, python, judge)
 KINDS: Mapping[str, MatcherKind] = MappingProxyType(

@@ -24,13 +24,13 @@ from sb.base.reading import (
     record,
     text,
 )
+from sb.base.text import counted, human_bytes
 from sb.errors import StoreError
 from sb.evals.answer import Answer
 from sb.evals.matchers.kinds import Judge, MatcherKind, quote, verdict
 from sb.evals.suite import Match
-from sb.kernel.trajectories.arguments import equal
+from sb.kernel.trajectory_eval.arguments import equal
 from sb.store import driver
-from sb.text import counted, human_bytes
 
 SECONDS = 2.0  # for a query
 MOST_ROWS = 10_000

@@ -8,10 +8,10 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from sb.base.reading import Field, Place, flag, integer, items, number, one_or_more, text
+from sb.base.text import counted
 from sb.evals.answer import Answer
 from sb.evals.matchers.kinds import Judge, MatcherKind, quote, verdict
 from sb.evals.suite import Match
-from sb.text import counted
 
 LONGEST_PATTERN = 10_000  # characters
 SECONDS = 1.0  # for a regular expression, which may take exponential time

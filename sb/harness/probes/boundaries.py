@@ -9,11 +9,11 @@ from sb.contracts.envelopes import ContextEnvelope
 from sb.decisions.resolver import DecisionResolver
 from sb.errors import ContractError
 from sb.harness.harness import AUDITOR, Harness, saw
-from sb.kernel.boundaries.charter import AgentCharter
-from sb.kernel.boundaries.release import PARTS, ReleasePart, ReleaseTuple, diff
-from sb.kernel.boundaries.sources import ContextSource, ContextSourceRegistry
+from sb.kernel.agent_charter.charter import AgentCharter
+from sb.kernel.context_sources.sources import ContextSource, ContextSourceRegistry
 from sb.kernel.contracts import SafetyClass, ToolErrorCode, ToolProvenance, ToolResult
 from sb.kernel.harness_audit import Check
+from sb.kernel.release_tuple.release import PARTS, ReleasePart, ReleaseTuple, diff
 from sb.log.kinds import RUN_STARTED
 from sb.parts import open_charters, open_releases, open_sources
 from sb.runtime import Runtime
@@ -116,7 +116,7 @@ def _recorded(runtime: Runtime, h: Harness, model: str) -> str:
 
 
 def model_in_release(h: Harness) -> Check:
-    """Of HA-32: two runs of two models have two releases, of which only the model differs."""
+    """Check for HA-32: two runs of two models have two releases that differ in the model alone."""
     with h.open({"release.check": "observe"}) as runtime:
         ids = [_recorded(runtime, h, model) for model in ("a-model", "b-model")]
         releases = open_releases(runtime.config, runtime.log, runtime.approvals.authority)
@@ -197,7 +197,7 @@ def _write(path: str) -> str:
 
 
 def _compiled(pack: ContextPack, sources: ContextSourceRegistry, wait_s: float, h: Harness) -> int:
-    """How many items are compiled of a pack that is so many seconds older."""
+    """The number of items compiled of a pack that is this many seconds older."""
     h.clock.sleep(wait_s)
     spec = DecisionResolver().resolve("support.context.injection.v1")
     plan = ContextInjector(sources=sources).build_plan(spec, ContextEnvelope(), PackStore([pack]))

@@ -185,7 +185,7 @@ def checkpoints(h: Harness, runtime: Runtime) -> Check:
 
 
 def _restored(h: Harness, runtime: Runtime, path: Path) -> str:
-    """Which core a checkpoint restores, and with which stack."""
+    """The core that a checkpoint restores, and its stack."""
     with Entity.from_checkpoint(path, config=runtime.config, clock=h.clock, ids=h.ids) as entity:
         stack = entity.active_stack
         return f"{entity.core_id} with {stack.stack_id if stack else 'none'}"
@@ -202,7 +202,7 @@ class _Heard(logging.Handler):
 
 @contextmanager
 def _warnings() -> Iterator[list[str]]:
-    """What cores warn of; meanwhile it is shown nowhere else."""
+    """Collect the warnings of cores; meanwhile nothing else shows them."""
     core_log, heard = logging.getLogger(_CORE_LOG), _Heard()
     former = core_log.level, core_log.propagate
     core_log.addHandler(heard)

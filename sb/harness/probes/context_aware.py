@@ -59,7 +59,7 @@ def _plan(
 
 
 def _required(h: Harness) -> str:
-    """What becomes of a slot that has to be filled, and for which only another scope has a pack."""
+    """The result for a required slot that only another scope has a pack for."""
     spec = DecisionResolver().resolve(DECISION)
     slots = [replace(slot, required=slot.name == "policy") for slot in spec.body.slots]
     spec = replace(spec, body=replace(spec.body, slots=tuple(slots)))

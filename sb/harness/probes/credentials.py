@@ -80,7 +80,7 @@ def _fail(token: str) -> None:
 
 
 def _compiled(h: Harness, result: ToolResult) -> str:
-    """What a prompt would be made from, of a pack that holds a tool's result."""
+    """The content of a prompt, from a pack that holds a tool's result."""
     spec = DecisionResolver().resolve("support.context.injection.v1")
     pack = ContextPack("support.policy", "1", str(result.data), source_uri="shop/pay")
     plan = ContextInjector().build_plan(spec, ContextEnvelope.from_run(h.context()), PackStore([pack]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sb.base.sources import micros
 from sb.harness.harness import Harness, saw
 from sb.harness.probes.failures import refusal
 from sb.harness.probes.operators import enrolled
@@ -13,7 +14,6 @@ from sb.kernel.contracts import ReversalClass, ReversalSpec, SafetyClass, ToolEr
 from sb.kernel.harness_audit import Check
 from sb.log.kinds import APPROVAL_APPROVED
 from sb.runtime import Runtime
-from sb.sources import micros
 
 DAY_S = 86_400
 PAY, WIRE = "bank.pay", "bank.wire"
@@ -22,7 +22,7 @@ WAY_BACK = ReversalSpec(ReversalClass.COMPENSABLE)
 
 
 class _Bank:
-    """Two tools of which each call needs a person, or two, and an operator who has a key."""
+    """Two tools whose calls need one person or two, and an operator with a key."""
 
     def __init__(self, h: Harness, runtime: Runtime) -> None:
         self.h, self.runtime = h, runtime

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from sb.errors import SBError
+from sb.kernel.compensation.outcome import CompensationOutcome
 from sb.kernel.contracts import ToolResult
-from sb.kernel.recovery.compensation_outcome import CompensationOutcome
 from sb.kernel.run_context import RunContext
 from sb.runtime import Runtime
 
 
 def dispatched(runtime: Runtime, ctx: RunContext, result: ToolResult, **args: Any) -> CompensationOutcome:
-    """What the runtime does about a failed call with these arguments."""
+    """The runtime's outcome for a failed call with these arguments."""
     dispatch = runtime.compensation.dispatch
     return dispatch(ctx, tool_id=result.tool_id, call_id=result.call_id, args=args, result=result)
 

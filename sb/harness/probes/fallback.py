@@ -7,13 +7,13 @@ from typing import Any
 
 from sb.harness.harness import Harness
 from sb.harness.probes.failures import dispatched
+from sb.kernel.compensation.outcome import CompensationKind, CompensationOutcome
 from sb.kernel.contracts import SafetyClass, ToolError, ToolErrorCode, ToolResult
+from sb.kernel.error_classifier.verdicts import PLAYBOOK, CompensationAction, verdict_for
 from sb.kernel.error_kinds import ErrorKind, tool_failure
 from sb.kernel.events import AssumptionInvalidated
-from sb.kernel.failures.verdicts import PLAYBOOK, CompensationAction, verdict_for
 from sb.kernel.harness_audit import Check
-from sb.kernel.recovery.compensation_outcome import CompensationKind, CompensationOutcome
-from sb.kernel.reversal_contracts import MutationState, ReversalClass, ReversalSpec
+from sb.kernel.reversibility.contracts import MutationState, ReversalClass, ReversalSpec
 from sb.runtime import Runtime
 
 HOUR_S = 3600
@@ -53,7 +53,7 @@ class _Failing:
         return self.runtime.executor.execute(self.ctx, "shop.price", {"order": 7})
 
     def handle(self, *failures: Exception) -> CompensationOutcome:
-        """What is done about a call that fails so often."""
+        """The outcome for a call that fails this often."""
         result = self.call(*failures)
         return dispatched(self.runtime, self.ctx, result, order=7)
 
@@ -102,7 +102,7 @@ def _never(shop: _Failing) -> Check:
 
 
 def _same(shop: _Failing) -> Check:
-    """What a tool raised, as its result says it and as the exception does."""
+    """Check a tool's failure, as its result states it and as the exception does."""
     errors = [*(ToolError(code, "it went wrong") for code in ToolErrorCode), TimeoutError("no answer")]
     errors += [ConnectionResetError("cut off"), FileNotFoundError("not there"), ValueError("no number")]
     differ = []

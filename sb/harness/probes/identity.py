@@ -75,7 +75,7 @@ def _handoff(runtime: Runtime) -> Check:
 
 
 def _read(brain: Brain) -> str:
-    """What an agent is told of the newest packet when its session starts."""
+    """The text on the newest packet that an agent gets when its session starts."""
     package = brain.orient()
     if package.handoff is None:
         return "none"

@@ -13,10 +13,10 @@ from sb.harness.probes.stacks import suggested
 from sb.kernel.authority.signing import Label
 from sb.kernel.contracts import SafetyClass, ToolErrorCode, ToolResult
 from sb.kernel.harness_audit import Check
-from sb.kernel.incidents.incidents import Incidents
-from sb.kernel.incidents.kill import KillScope
-from sb.kernel.incidents.runbooks import runbook
-from sb.kernel.incidents.severity import Impact, Reach, Severity, severity_of
+from sb.kernel.incident_response.incidents import Incidents
+from sb.kernel.incident_response.kill import KillScope
+from sb.kernel.incident_response.runbooks import runbook
+from sb.kernel.incident_response.severity import Impact, Reach, Severity, severity_of
 from sb.runtime import Runtime
 
 GRACE = Label("grace")
@@ -48,7 +48,7 @@ class _Plant:
         return self.runtime.executor.execute(self.h.context(agent), tool_id)
 
     def stopped(self) -> list[tuple[str, str]]:
-        """Which of the calls are refused, once each was tried."""
+        """The calls that are refused, once each was tried."""
         for tool in (self.read, self.write, self.send):
             tool.calls.clear()
         return [one for one in CALLS if self.call(*one).error_code is ToolErrorCode.PERMISSION_DENIED]
@@ -82,7 +82,7 @@ def incident_response(h: Harness) -> Iterator[Check]:
 
 
 def _wider(plant: _Plant) -> list[list[tuple[str, str]]]:
-    """What a kill of a class stops, and one of everything; both are lifted again."""
+    """The calls that a kill of a class stops, and one of everything; both are lifted again."""
     kill, stopped = plant.runtime.kill, []
     for scope, target in ((KillScope.CLASS, SafetyClass.NETWORK), (KillScope.GLOBAL, "")):
         kill.throw(scope, target, GRACE, WHY)

@@ -54,7 +54,7 @@ def cost_and_latency(h: Harness) -> Iterator[Check]:
 
 
 def _caps(h: Harness, runtime: Runtime) -> dict[str, ToolErrorCode | None]:
-    """What a call gives once its run has used up another limit than its calls."""
+    """The error of a call once its run has used up another limit than its calls."""
     used = {
         "tokens": RunBudget(max_prompt_tokens=7, prompt_tokens_used=7),
         "ms": RunBudget(max_latency_ms=1000, latency_ms_used=1000),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
+from sb.base.sources import MICROSECONDS
 from sb.config import Config
 from sb.harness.harness import Harness, saw
 from sb.harness.probes.composition import checkpoints
@@ -20,7 +21,6 @@ from sb.kernel.run_context import RunBudget, RunContext, SafetyMode
 from sb.log.event import Event
 from sb.parts import open_authority, open_log
 from sb.runtime import Runtime
-from sb.sources import MICROSECONDS
 from sb.store import driver
 
 DENIED = ToolErrorCode.PERMISSION_DENIED
@@ -99,7 +99,7 @@ def _tamper(path: str, rows: int) -> None:
 
 
 def _named(name: str, wanted: list[str], whole: list[str], problems: list[str]) -> Check:
-    """Whether the verification named everything that was done, having found nothing before."""
+    """Check that the verification names everything that was done, and found nothing before."""
     found = [next((line for line in problems if part in line), f"not named: {part}") for part in wanted]
     named = all(any(part in line for line in problems) for part in wanted)
     evidence = f"log_verification.verify: before {len(whole)} problems, then {'; '.join(found)}"

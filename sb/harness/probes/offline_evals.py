@@ -139,7 +139,7 @@ def _codes(write: Callable[[Path], ToolResult], *paths: Path) -> list[str]:
 
 
 def _refused_reach(h: Harness, suite: Path) -> bool:
-    """Whether a suite whose configuration opens its own folder is refused."""
+    """True if a suite whose configuration opens its own folder is refused."""
     wide = _file(h, "wide", f"config:\n  files: {{roots: ['{suite.parent.parent}']}}\n{_SUITE}")
     try:
         _run(h, _right, wide)

@@ -65,7 +65,7 @@ def policy_engine(h: Harness) -> Iterator[Check]:
 
 
 def _configured(h: Harness) -> bool:
-    """Whether the mode of the configuration holds where a run has none of its own."""
+    """True if the mode of the configuration holds where a run has none of its own."""
     with h.open({"safety_mode": "safe"}) as runtime:
         read = h.tool(runtime, "probe.read")
         write = h.tool(runtime, "probe.write", safety_class=SafetyClass.LOCAL_WRITE)

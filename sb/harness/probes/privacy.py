@@ -139,7 +139,7 @@ def _erased(h: Harness, runtime: Runtime) -> Check:
 
 
 def _parts(h: Harness) -> int:
-    """How many of the words are in any file of the home."""
+    """The number of these words in any file of the home."""
     files = [path.read_bytes().lower() for path in h.folder.rglob("*") if path.is_file()]
     return sum(any(part in content for content in files) for part in PARTS)
 

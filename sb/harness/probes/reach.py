@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from sb.frozen import frozen
+from sb.base.values.frozen import frozen
 from sb.harness.probes.failures import refusal
 from sb.memory import Brain
 from sb.memory.neighbourhood import Neighbour

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from sb.harness.harness import Harness, saw
+from sb.kernel.compensation.outcome import CompensationKind
 from sb.kernel.contracts import MutationRef, MutationState, RecoveryApprovalMode, SafetyClass, ToolResult
 from sb.kernel.events import AssumptionInvalidated
 from sb.kernel.harness_audit import Check
-from sb.kernel.recovery.compensation_outcome import CompensationKind
-from sb.kernel.reversal_contracts import ReversalClass, ReversalSpec
+from sb.kernel.reversibility.contracts import ReversalClass, ReversalSpec
 from sb.kernel.run_context import IrreversibilityBudget, RiskDimension, RunContext
 from sb.log.kinds import RECOVERY_DECIDED
 from sb.runtime import Runtime
@@ -88,7 +88,7 @@ def rollback_and_compensation(h: Harness) -> Iterator[Check]:
 
 
 def _people(shop: _Shop, refs: list[MutationRef]) -> Check:
-    """What people have to agree to waits for as many of them as were declared; what they have not agreed to, for one."""
+    """Check that a call waits for as many people as it declares, and an undeclared one for one."""
     asked = [shop.runtime.recovery.escalations.get(ref.mutation_id) for ref in refs]
     waiting = [(str(one.state), one.people) for one in asked]
     untouched = all(shop.now(ref).state is MutationState.COMMITTED for ref in refs)

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from sb.harness.harness import Harness, saw
-from sb.kernel.attacks.detector import check
-from sb.kernel.attacks.verdict import Category
 from sb.kernel.contracts import SafetyClass
 from sb.kernel.harness_audit import Check
+from sb.kernel.red_team.detector import check
+from sb.kernel.red_team.verdict import Category
 from sb.log.kinds import ATTACK_FOUND
 
 _BENIGN = (

@@ -9,12 +9,12 @@ from itertools import count
 from sb.harness.harness import Counted, Harness, saw
 from sb.harness.probes.failures import dispatched, refusal
 from sb.harness.probes.stacks import upserted
+from sb.kernel.compensation.outcome import CompensationKind, CompensationOutcome
 from sb.kernel.contracts import SafetyClass, ToolErrorCode, ToolResult
+from sb.kernel.durable_execution.workflow import Workflow
 from sb.kernel.error_kinds import ErrorKind, tool_failure
 from sb.kernel.harness_audit import Check
-from sb.kernel.recovery.compensation_outcome import CompensationKind, CompensationOutcome
 from sb.kernel.run_context import RunContext
-from sb.kernel.workflows.workflow import Workflow
 from sb.runtime import Runtime
 
 DAY_S = 86_400.0

@@ -73,7 +73,7 @@ def _registers(runtime: Runtime, fault: dict[str, Any]) -> bool:
 
 
 def _takes(fault: dict[str, Any]) -> bool:
-    """Whether a contract that is made already takes it."""
+    """True if a contract that is made already takes it."""
     spec = ToolSpec("probe.bad", "Bad")
     try:
         for name, value in fault.items():
@@ -142,7 +142,7 @@ EDITS: dict[str, Any] = {
 
 
 def _denied_once_edited(h: Harness, runtime: Runtime, spec: ToolSpec, field: str, value: Any) -> bool:
-    """Whether a call is denied while one field of the contract is another, although it has no budget either."""
+    """True if a call is denied while one field of the contract is another, although it has no budget either."""
     approved = getattr(spec, field)
     setattr(spec, field, value)
     ctx = h.context(budget=RunBudget(max_tool_calls=0))
@@ -201,7 +201,7 @@ def _unreadable(h: Harness) -> Check:
 
 
 def _last(runtime: Runtime) -> dict[str, Any]:
-    """What the newest event says."""
+    """The payload of the newest event."""
     return next(runtime.log.events(newest_first=True)).payload or {}
 
 

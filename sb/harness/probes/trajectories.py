@@ -9,9 +9,9 @@ from sb.harness.harness import Harness
 from sb.kernel.contracts import SafetyClass
 from sb.kernel.harness_audit import Check
 from sb.kernel.run_context import RunContext
-from sb.kernel.trajectories.grading import grade
-from sb.kernel.trajectories.model import RecordedCall, TrajectoryGrade
-from sb.kernel.trajectories.reading import read_trajectory
+from sb.kernel.trajectory_eval.grading import grade
+from sb.kernel.trajectory_eval.model import RecordedCall, TrajectoryGrade
+from sb.kernel.trajectory_eval.reading import read_trajectory
 from sb.runtime import Runtime
 
 _READ, _REFUND, _AGAIN = "orders.read_booking", "payments.issue_refund", "payments.issue_refund_again"

@@ -35,7 +35,7 @@ class Codex(Adapter):
     takes_context_on = frozenset(("PreToolUse", "UserPromptSubmit"))
 
     def is_sender(self, payload: dict[str, Any]) -> bool:
-        """Whether Codex sent it; its events of a session look like Claude Code's.
+        """True if Codex sent it; its events of a session look like Claude Code's.
 
         A turn, or a call with a model, is enough: Codex drops an answer for another host, and the call runs.
         """

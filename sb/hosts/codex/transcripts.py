@@ -82,7 +82,7 @@ def _message(payload: dict[str, Any], at: float | None) -> Iterator[Item]:
 
 
 def _is_its_own(text: str) -> bool:
-    """Whether the program wrote it in the user's name: the folder, instructions of files, that a turn was stopped."""
+    """True if the program wrote it in the user's name: the folder, instructions of files, that a turn was stopped."""
     return text.startswith(_INSTRUCTIONS) or (text[0] == "<" and text[-1] == ">")
 
 
@@ -127,7 +127,7 @@ def _shell(command: Any, folder: str, use_id: str) -> NativeCall | None:
 
 
 def _succeeded(output: Any) -> bool:
-    """Whether a call succeeded: older versions write the exit code as JSON, newer ones in the text."""
+    """True if a call succeeded: older versions write the exit code as JSON, newer ones in the text."""
     from sb.hosts.hooks.calls.fields import decoded
 
     value = decoded(output)

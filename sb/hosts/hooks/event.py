@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sb.canonical import NotCanonical, canonical_bytes, digest
+from sb.base.values.canonical import NotCanonical, canonical_bytes, digest
 from sb.kernel.contracts import SafetyClass
 from sb.shell import ShellVerdict
 

@@ -277,7 +277,7 @@ def _verdict(result: ToolResult, governed: GovernedCall, host: str) -> HookVerdi
 
 
 def _because(governed: GovernedCall, data: dict[str, Any], effect: str) -> str:
-    """Why a person decides about the call: what it would do, and the policy's reasons but for its safety class.
+    """Reason why a person decides about the call: what it would do, and the policy's reasons but for its safety class.
 
     Args:
         effect: the form of what it would do.

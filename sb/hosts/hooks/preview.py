@@ -7,6 +7,7 @@ from enum import StrEnum
 from time import time
 from typing import NamedTuple
 
+from sb.base.sources import SYSTEM_CLOCK
 from sb.config import Config
 from sb.hosts.hooks.calls.context import JudgingContext, judging_context
 from sb.hosts.hooks.confined.confining import Confining
@@ -16,17 +17,16 @@ from sb.hosts.hooks.guards.secrets import reading, sending
 from sb.hosts.hooks.judged_call import JudgedCall
 from sb.hosts.hooks.project import project_of
 from sb.hosts.hooks.snapshots.before_call import area_of, kept_in
-from sb.kernel.calls.mutations import Reversibility
 from sb.kernel.contracts import SafetyClass
 from sb.kernel.policy.permissions import PolicyAction
 from sb.kernel.registry.registry import ToolRegistry
-from sb.kernel.reversal_contracts import ReversalClass
+from sb.kernel.reversibility.contracts import ReversalClass
+from sb.kernel.reversibility.mutations import Reversibility
 from sb.kernel.review.explain import Judge
 from sb.kernel.run_context import SafetyMode
 from sb.parts import granted_permissions, hosted_files, judging_files, open_policy, open_registry, shell_rules
 from sb.shell.programs.ruleset import judged_by
 from sb.shell.snapshots.area import Area
-from sb.sources import SYSTEM_CLOCK
 from sb.tools.hosted.guarding import guarded
 
 

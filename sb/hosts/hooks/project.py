@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from sb.base.repository import project_folder
 from sb.hosts.hooks.event import HookEvent
 from sb.hosts.hooks.guards.remotes import remotes_of
 from sb.hosts.identity import run_id_of, session_token
 from sb.kernel.run_context import INTENT_UNSTATED, RunContext
-from sb.repository import project_folder
 
 
 def project_of(cwd: str) -> str:

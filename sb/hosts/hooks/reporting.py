@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sb.canonical import NotCanonical, canonical_bytes
+from sb.base.values.canonical import NotCanonical, canonical_bytes
 from sb.hosts.hooks.event import Moment, NativeCall
 from sb.hosts.hooks.guards.astray import FIELD, Astray, astray, told
 from sb.hosts.hooks.guards.secrets import NO_MESSAGE, READ_SECRET, WITHHELD

@@ -44,7 +44,7 @@ def running(home: Home) -> Running | None:
 
 
 def has_no_path(home: Home) -> bool:
-    """Whether the path of a home is too long for a socket in it."""
+    """True if the path of a home is too long for a socket in it."""
     return len(os.fsencode(home.resident / SOCKET)) > LONGEST_PATH
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sb.frozen import frozen
+from sb.base.values.frozen import frozen
 from sb.hosts.install.documents import Format, Malformed, Path, find
 
 
@@ -61,7 +61,7 @@ class Layout:
         return Handler.of(entry) in self.ours
 
     def owns_whole(self, element: Any) -> bool:
-        """Whether an element of a list runs our handlers and nothing else."""
+        """True if an element of a list runs our handlers and nothing else."""
         inner = element.get("hooks") if isinstance(element, dict) else None
         return bool(inner) and all(map(self.owns, inner)) if isinstance(inner, list) else self.owns(element)
 

@@ -9,8 +9,8 @@ from functools import cached_property
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
+from sb.base.values.frozen import frozen
 from sb.errors import SBError
-from sb.frozen import frozen
 from sb.tools.hosted.guarding import Kind, in_project, interpreter, kind_here, packages_folders
 
 NAME = "secondbrain-sb"

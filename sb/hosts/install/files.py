@@ -9,9 +9,9 @@ import os
 import stat
 from pathlib import Path
 
+from sb.base.files import atomic_file, sync_folder
+from sb.base.values.frozen import frozen
 from sb.errors import ConfigError
-from sb.files import atomic_file, sync_folder
-from sb.frozen import frozen
 
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY  # a pipe must not be waited for
 _LARGEST = 16 * 1024 * 1024

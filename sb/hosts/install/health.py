@@ -6,9 +6,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from sb.base.duration import human_age
+from sb.base.sources import SYSTEM_CLOCK
+from sb.base.text import plain
 from sb.config import Config
 from sb.confinement.store import ConfineStore
-from sb.duration import human_age
 from sb.errors import SBError
 from sb.hosts.hook_engine import engine_of_hooks
 from sb.hosts.hooks import resident
@@ -21,8 +23,6 @@ from sb.hosts.install.records import Record, Records
 from sb.hosts.install.wrapper import wrapper_problem
 from sb.hosts.registry import WITH_SETTINGS, host_settings
 from sb.kernel.review.findings import Finding, Status
-from sb.sources import SYSTEM_CLOCK
-from sb.text import plain
 
 
 def install_findings(config: Config, places: Places) -> Iterator[Finding]:

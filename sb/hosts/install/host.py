@@ -10,14 +10,14 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from sb.base.repository import project_folder
+from sb.base.values.frozen import frozen
 from sb.config.home import user_folder
 from sb.errors import ConfigError
-from sb.frozen import frozen
 from sb.hosts.install.documents import Format, Malformed
 from sb.hosts.install.entries import Entry, Handler, Layout
 from sb.hosts.install.files import read_file
 from sb.hosts.install.json_text import JsonText
-from sb.repository import project_folder
 
 STRICT = JsonText(relaxed=False)
 RELAXED = JsonText(relaxed=True)
@@ -160,7 +160,7 @@ class Host:
 
     @property
     def has_hooks(self) -> bool:
-        """Whether it calls hooks; else its file gets the entry of `sb serve mcp`."""
+        """True if it calls hooks; else its file gets the entry of `sb serve mcp`."""
         return bool(self.events)
 
     def part(self, server: bool) -> Host | None:

@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from sb.base.sources import SYSTEM_CLOCK
+from sb.base.values.frozen import frozen
 from sb.config.home import Home
 from sb.confinement.store import ConfineStore
 from sb.errors import UsageError
-from sb.frozen import frozen
 from sb.hosts.hooks import resident
 from sb.hosts.install.documents import Format, Malformed
 from sb.hosts.install.entries import Layout, merged, stripped
@@ -25,7 +26,6 @@ from sb.hosts.install.host import Host, Places, Wanted
 from sb.hosts.install.records import Record, Records, digest
 from sb.hosts.install.runtime import Runtimes
 from sb.hosts.install.wrapper import write_wrapper
-from sb.sources import SYSTEM_CLOCK
 from sb.tools.hosted.guarding import confiner_path, wrapper_path
 
 

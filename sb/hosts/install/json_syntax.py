@@ -7,7 +7,7 @@ import re
 from dataclasses import field
 from typing import Any
 
-from sb.frozen import mutable
+from sb.base.values.frozen import mutable
 from sb.hosts.install.documents import Malformed
 
 _SPACE = re.compile(r"[ \t\r\n]*")

@@ -8,7 +8,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from sb.frozen import frozen
+from sb.base.values.frozen import frozen
 from sb.hosts.install.documents import Malformed, Path
 from sb.hosts.install.json_syntax import Child, Node, Parser
 

@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
+from sb.base.files import write_atomic
+from sb.base.values.frozen import frozen
 from sb.config.home import Home
 from sb.errors import ConfigError
-from sb.files import write_atomic
-from sb.frozen import frozen
 from sb.hosts.install.files import read_file, replace
 
 

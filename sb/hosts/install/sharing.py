@@ -5,8 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+from sb.base.repository import git_root
 from sb.hosts.install.installing import Change
-from sb.repository import git_root
 
 _TIMEOUT_S = 5.0
 

@@ -118,7 +118,7 @@ def write_wrapper(home: Home) -> Path:
 
 
 def wrapper_problem(home: Home) -> str:
-    """Why the script cannot start `sb`, or ""."""
+    """The reason why the script cannot start `sb`, or ""."""
     path = wrapper_path(home)
     try:
         text = path.read_text(encoding="utf-8")

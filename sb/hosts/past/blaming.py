@@ -9,8 +9,8 @@ from dataclasses import field
 from pathlib import Path
 from typing import NamedTuple
 
+from sb.base.values.frozen import frozen, mutable
 from sb.errors import NotFoundError, UsageError
-from sb.frozen import frozen, mutable
 from sb.hosts.past.changes import Change, changes_of
 from sb.hosts.past.replaying import MOST_WORK, Replay
 from sb.hosts.scanning import Source
@@ -150,7 +150,7 @@ def _content(file: Path) -> str:
 
 
 def _names(transcript: Path, name: str) -> bool:
-    """Whether a transcript has the name of a file in it, as JSON may spell it."""
+    """True if a transcript has the name of a file in it, as JSON may spell it."""
     spellings = {name.encode("utf-8", "replace"), json.dumps(name)[1:-1].encode()}
     overlap, before = max(map(len, spellings)), b""
     with open_regular(transcript) as handle:

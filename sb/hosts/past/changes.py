@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from sb.frozen import frozen
+from sb.base.values.frozen import frozen
 from sb.hosts.hooks.calls.fields import decoded, text
 from sb.hosts.hooks.event import NativeCall
 from sb.hosts.transcripts import blocks

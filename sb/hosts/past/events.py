@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import field
 
-from sb.frozen import mutable
+from sb.base.text import plain, storable
+from sb.base.values.frozen import mutable
 from sb.hosts.hooks.project import project_of
 from sb.hosts.past.changes import changed_files
 from sb.hosts.transcripts import (
@@ -26,7 +27,6 @@ from sb.memory.foreign.record import ForeignMemory
 from sb.memory.scoped_values import scope_of_project
 from sb.memory.sessions import PAST_SESSION
 from sb.redaction import one_line, redact_text
-from sb.text import plain, storable
 
 LONGEST = 4_000  # characters of what was asked or answered
 _MOST_MASKED = 16_384  # characters that are searched for secrets before the rest is cut off

@@ -86,7 +86,7 @@ class Replay:
             self._put_back(number, at, change, sure=sure)
 
     def _is_free(self, text: str, at: int, change: Replacement) -> bool:
-        """Whether no later change brought these lines."""
+        """True if no later change brought these lines."""
         first = text.count("\n", 0, at)
         places = self._place[first : first + change.new.count("\n") + 1]
         return all(place is not None and self.origins[place] is None for place in places)

@@ -1,4 +1,4 @@
-"""What an approval request records: reasons, arguments, requester, and what happened before."""
+"""Facts recorded with an approval request: reasons, arguments, requester, and earlier calls."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _history(queue: ApprovalQueue, run_id: str) -> list[str]:
 
 
 def _earlier(queue: ApprovalQueue, agent: str, tool_id: str) -> dict[str, int]:
-    """How this agent's requests for this tool ended, among the latest of all: a count for each state."""
+    """Counts by final state of this agent's requests for this tool, among the latest of all."""
     rows = queue.log.database.query(
         "SELECT state, count(*) FROM approvals WHERE number > (SELECT max(number) FROM approvals) - ?"
         " AND agent = ? AND tool_id = ? GROUP BY state",

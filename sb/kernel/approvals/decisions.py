@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from sb.base.sources import MICROSECONDS, iso
 from sb.errors import DeniedError, NotFoundError, SBError, StoreCorrupt, UsageError
 from sb.kernel.approvals.disclosure import SHOWN, Disclosure
 from sb.kernel.approvals.proof import approvers, binding_digest
@@ -38,14 +39,13 @@ from sb.log.kinds import (
     GRANT_MADE,
     GRANT_REVOKED,
 )
-from sb.sources import MICROSECONDS, iso
 
 LONGEST_GRANT_S = 30 * 86_400
 MOST_EXPIRED = 200  # recorded in one transaction
 
 
 class _Covered(NamedTuple):
-    """What a grant is about that no request asked for."""
+    """The call pattern of a grant that no request asked for."""
 
     agent: str
     tool_id: str
@@ -348,7 +348,7 @@ class Approvals(ApprovalQueue):
 
 
 def _standing(approval: Approval) -> list[str]:
-    """What an approval settles for later calls; nothing if one of its reasons is about this call alone."""
+    """The standing questions that an approval answers for later calls; none if a reason is about this call alone."""
     reasons = approval.request.get("reasons")
     named = [reason.get(STANDING) for reason in reasons] if isinstance(reasons, list) else []
     single = approval.needed > 1 or approval.safety_class == SafetyClass.DESTRUCTIVE or approval.reverses

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from sb.duration import human_duration
+from sb.base.duration import human_duration
+from sb.base.sources import MICROSECONDS, iso_micros
+from sb.base.text import revealed_line
 from sb.kernel.calls.approval import OPEN, Approval
-from sb.sources import MICROSECONDS, iso_micros
-from sb.text import revealed_line
 
 Section = tuple[str, list[str]]
 
@@ -62,7 +62,7 @@ def _dicts(request: dict[str, Any], key: str) -> list[dict[str, Any]]:
 
 
 def _list(request: dict[str, Any], key: str) -> list[Any]:
-    """What an event says there, which may have been edited to anything."""
+    """The list in an event's field; [] for anything else, since the event may have been edited."""
     value = request.get(key)
     return value if isinstance(value, list) else []
 

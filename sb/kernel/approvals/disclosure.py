@@ -10,12 +10,12 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
-from sb.canonical import NotCanonical, canonical_bytes
+from sb.base.text import quoted_name, revealed_line, shorten_middle
+from sb.base.values.canonical import NotCanonical, canonical_bytes
 from sb.errors import DeniedError
 from sb.kernel.approvals.description import Section, description
 from sb.kernel.calls.approval import OPEN, Approval, ApprovalState
 from sb.log.event_log import EventLog
-from sb.text import quoted_name, revealed_line, shorten_middle
 
 LONGEST_UNOPENED = 800  # characters of arguments that fit on a screen beside the rest of a request
 MOST_UNOPENED = 10  # arguments, each on a line
@@ -224,7 +224,7 @@ def _fits(log: EventLog, approval: Approval, args: Any) -> bool:
 
 
 def disclose(log: EventLog, approval: Approval) -> Disclosure:
-    """What a person is shown of a request; it never raises for what a database says."""
+    """The disclosure of a request to a person; raises nothing, whatever the database holds."""
     args = whole_arguments(log, approval)
     recorded = approval.request.get("args", {})
     shown = args if args is not None else recorded if isinstance(recorded, dict) else {"args": recorded}

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from sb.canonical import encode
+from sb.base.sources import MICROSECONDS, iso_micros
+from sb.base.values.canonical import encode
 from sb.config import groups
 from sb.errors import NotFoundError, SBError
 from sb.kernel.approvals.background import background
@@ -41,7 +42,6 @@ from sb.log.event import Subject
 from sb.log.event_log import LogWrite
 from sb.log.kinds import APPROVAL_REQUESTED, APPROVAL_USED
 from sb.redaction import redact, redact_json
-from sb.sources import MICROSECONDS, iso_micros
 
 POLL_S = 0.1
 
@@ -372,7 +372,7 @@ def _is_lesser(call: ToolCall) -> bool:
 
 
 def _sensitive(call: ToolCall) -> dict[str, list[str]]:
-    """What the request's event says of the arguments that may be hidden from who decides, until they are revealed."""
+    """Sensitive arguments of the request's event, masked for the decider until they are revealed."""
     names = hidden_names(call.spec, call.args)
     return {SENSITIVE: names} if names else {}
 

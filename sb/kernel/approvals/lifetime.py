@@ -1,4 +1,4 @@
-"""Whether the time of a request or a grant is over, also when the clock was changed since.
+"""Expiry of requests and grants, also across changes of the clock.
 
 The clock alone would let an expired approval count again once it is set back, and would keep what was asked for while
 it was ahead open for as long. The order of the log decides in both cases.
@@ -6,14 +6,14 @@ it was ahead open for as long. The order of the log decides in both cases.
 
 from __future__ import annotations
 
+from sb.base.sources import MICROSECONDS, micros
 from sb.log.event_log import EventLog
-from sb.sources import MICROSECONDS, micros
 
 CLOCK_SLACK = 600 * MICROSECONDS  # by which a clock is corrected in everyday life
 
 
 def over(log: EventLog, reference: str, began_at: int, expires_at: int, *, people: bool = False) -> bool:
-    """Whether it does not count any more; times in microseconds since the epoch.
+    """True if it does not count any more; times in microseconds since the epoch.
 
     Args:
         reference: the id of the request or grant.

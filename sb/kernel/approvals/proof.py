@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sb.canonical import canonical_bytes, digest
+from sb.base.values.canonical import canonical_bytes, digest
 from sb.errors import DeniedError
 from sb.kernel.approvals.disclosure import SHOWN
 from sb.kernel.approvals.lifetime import over
@@ -43,7 +43,7 @@ def binding_digest(binding: dict[str, Any]) -> str:
 
 
 def approvers(log: EventLog, authority: Authority, approval: Approval, displayed: str) -> tuple[str, ...]:
-    """Who approved this call, each name once.
+    """The operators who approved this call, each once.
 
     Args:
         displayed: the digest of everything that is displayed of it, or would be of the call that is about to run.
@@ -96,7 +96,7 @@ def confirm_grant(log: EventLog, authority: Authority, grant: Grant) -> None:
 
 
 def _first(events: list[Event], kind: str, binding: dict[str, Any]) -> dict[str, Any]:
-    """What the first event says, if it made this very thing and nothing has ended it."""
+    """The payload of the first event, if it made this very record and nothing has ended it; else {}."""
     if not events or [event.kind for event in events].count(kind) != 1 or events[0].kind != kind:
         raise DeniedError("the log has no record of it", "it was put into the database by something else")
     payload = events[0].payload or {}
@@ -111,7 +111,7 @@ def _first(events: list[Event], kind: str, binding: dict[str, Any]) -> dict[str,
 def _signatory(
     authority: Authority, event: Event, action: str, binding: dict[str, Any]
 ) -> tuple[str, dict[str, Any]]:
-    """Who made the decision of an event, and what they stated."""
+    """The signatory of a decision event, and the signed statement."""
     signed = (event.payload or {}).get("signed")
     statement = signed.get("statement") if isinstance(signed, dict) else None
     if not isinstance(signed, dict) or not isinstance(statement, dict):

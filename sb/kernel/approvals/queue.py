@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from enum import StrEnum
 
+from sb.base.sources import micros
+from sb.base.text import nearest
 from sb.errors import NotFoundError
 from sb.kernel.approvals.disclosure import Disclosure, disclose
 from sb.kernel.approvals.lifetime import CLOCK_SLACK, over
@@ -21,8 +23,6 @@ from sb.kernel.calls.approval import (
 )
 from sb.log.event_log import EventLog
 from sb.redaction import one_line
-from sb.sources import micros
-from sb.text import nearest
 
 _FROM = "FROM approvals AS a JOIN events AS e ON e.id = a.event_id"
 SELECT_APPROVALS = f"SELECT {APPROVAL_COLUMNS}, e.payload {_FROM}"
@@ -37,7 +37,7 @@ _SEARCHED = f"a.id || ' ' || a.agent || ' ' || a.tool_id || ' ' || a.run_id || '
 
 
 class Order(StrEnum):
-    """How requests that wait are ordered; in each order those of the same place by when they expire.
+    """Order of waiting requests; ties go by expiry.
 
     NEWEST: those that wait by when they were asked for, the others by when they ended, the latest first.
     EFFECT: what sends credentials away first, then what destroys, then by class; of one class the tools first
@@ -126,7 +126,7 @@ class ApprovalQueue:
         return [self._listed(approval_of(row), bounds) for row in rows]
 
     def count(self, *, states: Collection[ApprovalState] = (), words: str = "") -> int:
-        """How many `page` would list."""
+        """The number of requests that `page` would list."""
         where, parameters = self._where(states, words)
         return int(self.log.database.query(f"SELECT count(*) {_FROM} WHERE {where}", parameters)[0][0])
 
@@ -171,7 +171,7 @@ class ApprovalQueue:
         return {approval.number: self._listed(approval, bounds) for approval in map(approval_of, rows)}
 
     def waiting_by_run(self) -> dict[str, int]:
-        """How many requests wait, by the run that asked first."""
+        """Counts of waiting requests, by the run that asked first."""
         rows = self.log.database.query(
             f"SELECT run_id, count(*) FROM approvals WHERE state IN {_OPEN} AND state = 'waiting' AND expires_at > ?"
             " AND requested_at <= ? GROUP BY run_id",
@@ -209,7 +209,7 @@ class ApprovalQueue:
         )
 
     def disclose(self, approval: Approval) -> Disclosure:
-        """What a person who decides about it is shown."""
+        """The disclosure of a request to the person who decides it."""
         return disclose(self.log, approval)
 
     def grants(self, *, active: bool = False, limit: int = 0) -> list[Grant]:

@@ -1,10 +1,10 @@
-"""Whether what is displayed of requests is what their keyed digests were made of."""
+"""Verification of displayed requests against their keyed digests."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from sb.canonical import NotCanonical
+from sb.base.values.canonical import NotCanonical
 from sb.kernel.approvals.disclosure import SHOWN, display_digest, whole_arguments
 from sb.kernel.approvals.queue import SELECT_APPROVALS
 from sb.kernel.calls.approval import approval_of
@@ -15,7 +15,7 @@ from sb.store import driver
 def check_displayed(
     log: EventLog, execute: Callable[..., driver.Cursor], report: Callable[[str], object], unclear: set[str]
 ) -> None:
-    """Name every request of which something else is displayed than was asked for, in the snapshot of `execute`.
+    """Report every request whose display differs from what was asked, in the snapshot of `execute`.
 
     Of one whose arguments were masked, and are not at hand any more, nothing can be said, nor where the home's key is not.
 

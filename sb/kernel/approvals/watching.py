@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import field
 from enum import StrEnum
 
-from sb.frozen import frozen, mutable
+from sb.base.values.frozen import frozen, mutable
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.calls.approval import Approval, ApprovalState
 
@@ -36,7 +36,7 @@ class Watcher:
     _told: dict[str, Change] = field(default_factory=dict)
 
     def news(self) -> Iterator[Notice]:
-        """What changed since the last time; at first, everything that waits."""
+        """The changes since the last call; at first, everything that waits."""
         now = self.queue.now()
         waiting = {
             approval.id: approval for approval in self.queue.page(states=[ApprovalState.WAITING], limit=0)
@@ -52,7 +52,7 @@ class Watcher:
 
 
 def urgency(approval: Approval, now: int) -> Change:
-    """How a waiting request stands at this time, in microseconds since the epoch."""
+    """The urgency of a waiting request at this time, in microseconds since the epoch."""
     if approval.expires_at - now < (approval.expires_at - approval.requested_at) * EXPIRING_SHARE:
         return Change.EXPIRING
     return Change.OVERDUE if approval.overdue(now) else Change.WAITING

@@ -8,14 +8,14 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
-from sb.canonical import NotCanonical, canonical_bytes, digest
+from sb.base.values.canonical import NotCanonical, canonical_bytes, digest
+from sb.base.values.signatures import signature_fits
 from sb.errors import DeniedError, NotFoundError, SBError
 from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.authority.root_file import EnrolledOperator, RootFile, Roster
 from sb.log.event import Event, link_of
 from sb.log.event_log import EventLog
 from sb.log.people_events import people_events
-from sb.signatures import signature_fits
 
 OPERATORS = "operators"  # what the events about enrolment are found under
 _MOST_LINKS = 5000  # events that are followed from a decision to the next anchor
@@ -28,7 +28,7 @@ class Unauthorised(DeniedError):
 
 
 class Assurance(IntEnum):
-    """How much a decision proves, from little to much."""
+    """Assurance of a decision, from little to much."""
 
     NONE = 0
     SIGNED = 1
@@ -41,7 +41,7 @@ class Assurance(IntEnum):
 
     @property
     def next_step(self) -> str:
-        """How to reach the level above, "" at the top."""
+        """The step to the level above; "" at the top."""
         return _NEXT[self]
 
 
@@ -99,7 +99,7 @@ class Authority:
             raise Unauthorised(f"{path} is not the one on the log: entries are missing", hint)
 
     def recorded(self) -> dict[str, Any]:
-        """What the log says last about the root file; {} if it never said anything."""
+        """The newest event about the root file; {} without one."""
         if self.log is None:
             return {}
         events = people_events(self.log, OPERATORS)
@@ -110,7 +110,7 @@ class Authority:
         return list(self.roster().operators)
 
     def enrolled(self) -> bool:
-        """Whether anybody is; raises like `roster`."""
+        """True if anybody is; raises like `roster`."""
         return bool(self.roster().entries)
 
     def verify(
@@ -150,7 +150,7 @@ class Authority:
         return name
 
     def _came_before(self, event: Event, entry: str) -> bool:
-        """Whether a decision was on the log before this entry was in the root file; what it says of itself can lie.
+        """True if a decision was on the log before this entry was in the root file; what it says of itself can lie.
 
         Said by the event of the entry, and by the anchors, among which each entry is noted before it takes effect.
         """
@@ -174,7 +174,7 @@ class Authority:
             yield last
 
     def assurance(self, keys: KeyFolder) -> Assurance:
-        """How much decisions prove here; raises like `roster`.
+        """The assurance of decisions here; raises like `roster`.
 
         Args:
             keys: the private keys that lie in this home.
@@ -198,5 +198,5 @@ def _head(entry: dict[str, Any]) -> str:
 
 
 def _out_of_reach(path: Path) -> bool:
-    """Whether this process's user cannot replace the file."""
+    """True if this process's user cannot replace the file."""
     return os.geteuid() != 0 and not os.access(path, os.W_OK) and not os.access(path.parent, os.W_OK)

@@ -10,6 +10,9 @@ import getpass
 from collections.abc import Callable
 from pathlib import Path
 
+from sb.base.sources import iso
+from sb.base.text import nearest, plain
+from sb.base.values.signatures import key_id_of, public_bytes
 from sb.errors import DeniedError, NotFoundError, SBError, UsageError
 from sb.kernel.authority.authority import OPERATORS, Authority, Unauthorised
 from sb.kernel.authority.keys import KeyFile, KeyFolder, checked_name, make_key, name_from
@@ -19,9 +22,6 @@ from sb.log.event import Subject
 from sb.log.event_log import EventLog
 from sb.log.kinds import OPERATOR_CHANGED
 from sb.redaction import redact_text
-from sb.signatures import key_id_of, public_bytes
-from sb.sources import iso
-from sb.text import nearest, plain
 
 Ask = Callable[[str], str]
 
@@ -237,7 +237,7 @@ def login_name() -> str:
 
 
 def anybody(authority: Authority, keys: KeyFolder, name: str, ask: Ask) -> Decider:
-    """Who acts here where anybody may: an operator whose key lies open in this home, or a label.
+    """The decider where anybody may act: an operator whose key lies open in this home, or a label.
 
     Args:
         name: an operator, whose passphrase is asked for, or a mere label; "" for whoever is there.
@@ -258,7 +258,7 @@ def anybody(authority: Authority, keys: KeyFolder, name: str, ask: Ask) -> Decid
 
 
 def decider(authority: Authority, keys: KeyFolder, name: str, ask: Ask, *, option: str = "--as") -> Decider:
-    """Who decides here: an operator whose key lies in this home, or a label while nobody is enrolled.
+    """The decider of this home: an operator whose key lies here, or a label while nobody is enrolled.
 
     Args:
         name: "" for the only one that fits.

@@ -13,13 +13,13 @@ import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sb.canonical import canonical_bytes
+from sb.base.files import write_atomic
+from sb.base.text import nearest, plain
+from sb.base.values.canonical import canonical_bytes
+from sb.base.values.signatures import PUBLIC_PREFIX
 from sb.errors import ConfigError, DeniedError, NotFoundError, UsageError
-from sb.files import write_atomic
 from sb.kernel.authority.signing import Operator
 from sb.redaction import one_line
-from sb.signatures import PUBLIC_PREFIX
-from sb.text import nearest, plain
 
 NAME = re.compile(r"[a-z][a-z0-9._-]{0,63}")
 SHORTEST_PASSPHRASE = 8
@@ -64,7 +64,7 @@ class KeyFile(NamedTuple):
 
 
 def weakness(name: str, passphrase: str) -> str:
-    """Why a passphrase is too easily guessed for a key; "" if it is not.
+    """The reason why a passphrase is too easily guessed for a key; "" if it is not.
 
     Args:
         name: whose key it is.

@@ -15,12 +15,12 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any, NamedTuple
 
-from sb.canonical import NotCanonical, canonical_bytes, digest
+from sb.base.files import write_atomic
+from sb.base.values.canonical import NotCanonical, canonical_bytes, digest
+from sb.base.values.signatures import key_id_of, public_bytes, signature_fits
 from sb.errors import ConfigError, SBError
-from sb.files import write_atomic
 from sb.kernel.authority.keys import NAME
 from sb.kernel.authority.signing import Decider
-from sb.signatures import key_id_of, public_bytes, signature_fits
 
 LARGEST = 1 << 20  # bytes: thousands of entries
 ACTIONS = ("root", "add", "revoke", "rotate")
@@ -53,7 +53,7 @@ class Damaged(SBError):
 
 
 class Roster(NamedTuple):
-    """What the root file says.
+    """The content of the root file.
 
     Args:
         entries: as they are in the file, oldest first.
@@ -171,7 +171,7 @@ class RootFile:
         self._roster = Roster()
 
     def state(self) -> tuple[int, int, int] | None:
-        """What tells one version of the file from another; None without a file."""
+        """The file's identity, size and time, which tell its versions apart; None without a file."""
         try:
             found = self.path.stat()
         except FileNotFoundError:
@@ -183,7 +183,7 @@ class RootFile:
         return found.st_ino, found.st_size, found.st_mtime_ns
 
     def read(self) -> Roster:
-        """What it says; empty when there is none.
+        """The roster in the file; empty without one.
 
         Raises:
             Damaged: it cannot be read, or is not what operators signed.

@@ -9,11 +9,11 @@ import base64
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from sb.canonical import canonical_bytes
+from sb.base.text import plain
+from sb.base.values.canonical import canonical_bytes
+from sb.base.values.signatures import key_id_of
 from sb.errors import UsageError
 from sb.redaction import redact_text
-from sb.signatures import key_id_of
-from sb.text import plain
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -22,7 +22,7 @@ LONGEST_TEXT = 1000  # characters that a person says about a decision
 
 
 class Decider(Protocol):
-    """Who decides: an operator with an unlocked key, or a label while nobody is enrolled.
+    """The decider: an operator with an unlocked key, or a label while nobody is enrolled.
 
     Args:
         key_id: "" for a label.

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from sb.text import quoted_name, revealed
+from sb.base.text import quoted_name, revealed
 
 _ABSENT = object()
 

@@ -189,7 +189,7 @@ def _parsed(version: str) -> tuple[int, ...]:
 
 
 def approved_contracts(store: ContractBaselineStore) -> dict[str, Baseline]:
-    """What is approved now, by tool id."""
+    """The approved baselines, by tool id."""
     return {entry.tool_id: entry.baseline for entry in store.entries() if entry.baseline}
 
 

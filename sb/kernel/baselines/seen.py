@@ -6,13 +6,13 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from sb.canonical import canonical_bytes, digest
+from sb.base.sources import micros
+from sb.base.values.canonical import canonical_bytes, digest
 from sb.errors import ConfigError
 from sb.kernel.contracts import CHARTER_SURFACE, KERNEL_SURFACE, RELEASE_SURFACE, REVERSAL_SURFACE
 from sb.kernel.registry.registry import RegisteredTool, ToolRegistry
 from sb.log.event_log import EventLog, LogWrite
 from sb.redaction import one_line
-from sb.sources import micros
 from sb.store import driver
 
 SURFACES = (KERNEL_SURFACE, REVERSAL_SURFACE)  # of tools
@@ -33,12 +33,12 @@ class SeenContract(NamedTuple):
 
     @property
     def damaged(self) -> bool:
-        """Whether the stored text is not what its fingerprint says."""
+        """True if the stored text is not what its fingerprint says."""
         return "damaged" in self.document
 
     @property
     def side_effecting(self) -> bool:
-        """Whether the contract may change something; a damaged one might."""
+        """True if the contract may change something; a damaged one might."""
         level = (self.document.get("metadata") or {}).get("side_effect_level")
         return self.document.get("safety_class") != "read_only" or level == "external_write"
 
@@ -49,7 +49,7 @@ _MET_AGAIN = "UPDATE SET last_seen_at = excluded.last_seen_at"
 
 
 def _document(text: str, fingerprint: str) -> dict[str, Any]:
-    """What a stored text says; only what its fingerprint says is shown as a contract."""
+    """The parsed contract text; {} where it does not match its fingerprint."""
     if "sha256:" + digest(text.encode()) != fingerprint:
         return {"damaged": text[:200]}
     try:
@@ -108,7 +108,7 @@ class SeenContracts:
             execute(f"{_INSERT} {_MET_AGAIN}", row)
 
     def _row(self, tool: RegisteredTool) -> tuple[Any, ...]:
-        """What is kept of a tool's contract; () of one that is too large."""
+        """The stored row of a tool's contract; () for one that is too large."""
         document = canonical_bytes(self._document(tool))
         if len(document) > LARGEST_DOCUMENT:
             return ()
@@ -119,7 +119,7 @@ class SeenContracts:
     def keep_document(
         self, execute: Callable[..., driver.Cursor], name: str, document: dict[str, Any], source: str
     ) -> str:
-        """Keep a document that is no tool's, such as a charter; returns its fingerprint.
+        """Store a document without a tool, such as a charter; returns its fingerprint.
 
         Raises:
             ConfigError: it is larger than LARGEST_DOCUMENT.

@@ -12,8 +12,10 @@ from dataclasses import field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from sb.base.sources import iso, iso_micros
+from sb.base.text import nearest, plain
+from sb.base.values.frozen import mutable
 from sb.errors import NotFoundError, SBError, StoreCorrupt, UsageError
-from sb.frozen import mutable
 from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Decider, signed_statement
 from sb.kernel.baselines.compare import FieldChange, changes
@@ -25,15 +27,13 @@ from sb.log.event_log import EventLog
 from sb.log.kinds import BASELINE_CHANGED
 from sb.log.people_events import ABOUT, sound
 from sb.redaction import one_line, redact_text
-from sb.sources import iso, iso_micros
-from sb.text import nearest, plain
 
 RECENT_S = 1.0
 _NEWEST = "SELECT max(id) FROM events WHERE call_id = ? AND substr(kind, 1, 7) <> 'kernel.'"
 
 
 class BaselineStatus(StrEnum):
-    """How a tool's contract stands to what was approved."""
+    """State of a tool's contract against its approved baseline."""
 
     APPROVED = "approved"
     NEW = "new"
@@ -74,7 +74,7 @@ class ContractEntry(NamedTuple):
 
     @property
     def approvable(self) -> bool:
-        """Whether its tool is there, with another contract than the approved one."""
+        """True if its tool is there, with another contract than the approved one."""
         return bool(self.live_fingerprint) and self.status is not BaselineStatus.APPROVED
 
     @property
@@ -94,7 +94,7 @@ class ContractEntry(NamedTuple):
 
 @mutable
 class _Known:
-    """What the log's approvals add up to.
+    """The state that the log's approvals add up to.
 
     Args:
         newest, last_hash: of the last event taken in. unreadable: tools whose last approval does not count, and why.
@@ -137,7 +137,7 @@ class ContractBaselineStore:
         self._read_at = -RECENT_S
 
     def status(self, tool_id: str, fingerprint: str, *, exact: bool = True) -> tuple[BaselineStatus, str]:
-        """How this contract stands, and the approved fingerprint or the reason why that cannot be told.
+        """The contract's state, with the approved fingerprint or the reason why it cannot be told.
 
         Args:
             exact: as of now; False for at most RECENT_S ago, which costs no query.
@@ -155,7 +155,7 @@ class ContractBaselineStore:
         return (BaselineStatus.APPROVED if same else BaselineStatus.CHANGED), history[-1].fingerprint
 
     def harmful(self, tool_id: str, fingerprint: str) -> bool:
-        """Whether an approved contract may change something; one that cannot be read might."""
+        """True if an approved contract may change something; one that cannot be read might."""
         contract = self.seen.find(tool_id, fingerprint)
         return contract is None or contract.side_effecting
 
@@ -251,11 +251,11 @@ class ContractBaselineStore:
         return {tool_id: history[-1] for tool_id, history in self._recent().approved.items()}
 
     def is_withdrawn(self, tool_id: str) -> bool:
-        """Whether somebody took the approval of this tool back; as of at most RECENT_S ago."""
+        """True if somebody took the approval of this tool back; as of at most RECENT_S ago."""
         return tool_id in self._recent().withdrawn
 
     def is_empty(self) -> bool:
-        """Whether nothing was ever approved."""
+        """True if nothing was ever approved."""
         return self._newest() == 0
 
     def _last_hash(self) -> str:
@@ -328,10 +328,10 @@ def require_surface(surface: str) -> None:
 
 
 def _met_since(contract: SeenContract, baseline: Baseline) -> bool:
-    """Whether an executor met another contract after this one was approved."""
+    """True if an executor met another contract after this one was approved."""
     return contract.fingerprint != baseline.fingerprint and iso_micros(contract.last_seen_at) >= baseline.at
 
 
 def _loaded_everywhere(source: str) -> bool:
-    """Whether every process of a home loads such tools; of those that a program registers itself none can say."""
+    """True if every process of a home loads such tools; of those that a program registers itself none can say."""
     return source == SHIPPED or source.startswith((INSTALLED, CONFIGURED))

@@ -7,19 +7,19 @@ from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from sb import __version__
+from sb.base.text import nearest
 from sb.config.model import INTENT
 from sb.errors import DeniedError
-from sb.kernel.boundaries.charter import UNSTATED, AgentCharter
-from sb.kernel.boundaries.charters import CharteredScopes, Charters
-from sb.kernel.boundaries.reading import SourceGuard
-from sb.kernel.boundaries.releases import Releases
-from sb.kernel.boundaries.sources import ContextSourceRegistry
+from sb.kernel.agent_charter.charter import UNSTATED, AgentCharter
+from sb.kernel.agent_charter.charters import CharteredScopes, Charters
 from sb.kernel.calls.call import Refused, ToolCall
+from sb.kernel.context_sources.reading import SourceGuard
+from sb.kernel.context_sources.sources import ContextSourceRegistry
 from sb.kernel.contracts import AgentCapabilities, ToolErrorCode, ToolProvenance
+from sb.kernel.release_tuple.releases import Releases
 from sb.kernel.run_context import INTENT_UNSTATED, RECOVERY_AGENT, RunContext
 from sb.log.event_log import LogWrite
 from sb.redaction import one_line
-from sb.text import nearest
 
 ENFORCE = "enforce"
 _NAME = re.compile(INTENT)
@@ -27,7 +27,7 @@ _SHOWN = 80  # characters of an intent in a reason
 
 
 class _Ruling(NamedTuple):
-    """What is recorded of a run or call, and why its charter refuses it.
+    """The facts recorded of a run or call, and its charter's reason for a refusal.
 
     Args:
         charter: the agent's, if it is approved. rule, reason: "" where it does not refuse.
@@ -40,7 +40,7 @@ class _Ruling(NamedTuple):
 
 
 class Boundaries:
-    """What a run and its calls may be for.
+    """Charters and registered intents, as limits of runs and their calls.
 
     Args:
         intents: the registered ones; empty where any is fine.
@@ -147,11 +147,11 @@ class Boundaries:
 
     @property
     def scope_refusal(self) -> CharteredScopes | None:
-        """What charters say of memory's scopes, as they are when it is asked; None where none is enforced."""
+        """The charters' rules for memory scopes, read anew at each question; None where none is enforced."""
         return CharteredScopes(self.charters) if self.charters is not None and self._enforce else None
 
     def capabilities_of(self, agent: str) -> AgentCapabilities | None:
-        """What compilers of prompts hold an agent to; None where charters do not limit it.
+        """The capabilities that compilers of prompts hold an agent to; None where charters do not limit it.
 
         Raises:
             DeniedError: its charter does not count.

@@ -8,16 +8,16 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from sb.base.sources import MICROSECONDS
+from sb.base.text import checked_name
+from sb.base.values.frozen import frozen
+from sb.base.values.references import full_one
 from sb.errors import NotFoundError, UsageError
-from sb.frozen import frozen
 from sb.kernel.authority.authority import OPERATORS, Authority
 from sb.kernel.authority.signing import Decider, required
-from sb.kernel.incidents.statements import TOKENS, Statement, Statements
+from sb.kernel.incident_response.statements import TOKENS, Statement, Statements
 from sb.log.event_log import EventLog
 from sb.log.kinds import TOKEN_CREATED, TOKEN_REVOKED
-from sb.references import full_one
-from sb.sources import MICROSECONDS
-from sb.text import checked_name
 
 PREFIX = "sbt_"
 _SECRET_BYTES = 32
@@ -30,7 +30,7 @@ LONGEST_S = 366 * 86_400  # of a token's life
 
 @frozen
 class AccessToken:
-    """What is known of a token.
+    """Facts about an access token.
 
     Args:
         id: its first part, which is no secret. toolsets: what it may be used for.
@@ -49,7 +49,7 @@ class AccessToken:
     revoked_by: str = ""
 
     def valid(self, now: int) -> bool:
-        """Whether it can be used at this time, in microseconds since the epoch."""
+        """True if it can be used at this time, in microseconds since the epoch."""
         return self.state(now) == "valid"
 
     def state(self, now: int) -> str:

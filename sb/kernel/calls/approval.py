@@ -91,14 +91,14 @@ class Approval(NamedTuple):
 
     @property
     def state_line(self) -> str:
-        """How it ended or stands, by whom and why, such as "apr_820e is denied by ada: too much"."""
+        """The request's state, by whom and why, such as "apr_820e is denied by ada: too much"."""
         by = f" by {self.decided_by}" if self.decided_by else ""
         why = f": {self.reason}" if self.reason else ""
         state = "used; approved" if self.state is ApprovalState.USED and by else self.state
         return f"{self.id} is {state}{by}{why}"
 
     def binding(self, database_id: str) -> dict[str, Any]:
-        """What a decision about it covers, and nothing else."""
+        """The facts that a decision about it covers, and nothing else."""
         return {
             "approval": self.id,
             "database": database_id,
@@ -166,7 +166,7 @@ class Grant(NamedTuple):
         return self._replace(state="expired") if self.state == "active" and now >= self.expires_at else self
 
     def binding(self, database_id: str) -> dict[str, Any]:
-        """What the person signed."""
+        """The facts that the person signed."""
         return {
             "grant": self.id,
             "database": database_id,

@@ -56,7 +56,7 @@ class Refused(Exception):
 
 
 class RecoveryCall(Protocol):
-    """What a call does for recovery, beside what every call does; each method is part of a transaction of the call.
+    """Recovery's additions to a call; each method is part of a transaction of the call.
 
     Args:
         reasons: why a person has to agree to it, as rule and reason; [] if nobody has to.
@@ -239,7 +239,7 @@ class ToolCall:
 
     @property
     def subject(self) -> Subject:
-        """Who and what the events of this call are about."""
+        """The subject of this call's events."""
         if self._subject is None:
             ctx, tool_id = self.ctx, self.tool_id
             if not self.known:  # whatever the model wrote

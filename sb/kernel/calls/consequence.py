@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from sb.kernel.calls.approval import IRREVERSIBLE, OVER_CEILING, STANDING
 from sb.kernel.calls.call import Refused, ToolCall
-from sb.kernel.calls.mutations import Reversibility
 from sb.kernel.contracts import ToolErrorCode
-from sb.kernel.reversal_contracts import ReversalClass
+from sb.kernel.reversibility.contracts import ReversalClass
+from sb.kernel.reversibility.mutations import Reversibility
 from sb.kernel.run_context import RiskDimension
 
 Ceilings = Mapping[RiskDimension, float]
@@ -89,7 +89,7 @@ class Consequences(NamedTuple):
 
 
 def give_back(call: ToolCall) -> None:
-    """What was set aside did not happen."""
+    """Return a reservation: its call did not happen."""
     if call.reach is not None:
         call.ctx.withdraw_reach(call.tool_id, call.reach)
         call.reach = None

@@ -40,7 +40,7 @@ def asked_facts(log: EventLog, call: ToolCall) -> dict[str, Any]:
 
 
 def lapsed_facts(announced: Mapping[str, Any]) -> dict[str, Any]:
-    """The facts of an outcome: that the question lapsed, for a call of which its host asked its person.
+    """The facts of a lapsed question, for a call that its host asked its person about.
 
     Args:
         announced: the payload of the intent.
@@ -49,7 +49,7 @@ def lapsed_facts(announced: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def has_lapsed(log: EventLog, call: ToolCall) -> bool:
-    """Whether the newest question of this run about the very same call lapsed."""
+    """True if the newest question of this run about the very same call lapsed."""
     about = (call.ctx.run_id, TOOL_DISPATCH, call.tool_id, call.call_id, call.args_digest)
     rows = log.database.query(_NEWEST, about)
     return bool(rows and rows[0][0])
@@ -72,7 +72,7 @@ def record_question(log: EventLog, run_id: str, agent: str, tool: str, *, denied
 
 
 def permitted(log: EventLog, call: ToolCall) -> dict[str, str]:
-    """What the host's person permitted in this run beyond one call, of the reasons of this one, each with that call's id.
+    """Permissions that the host's person gave in this run for later calls, by reason, each with its call's id.
 
     Raises:
         StoreCorrupt: the event of a question or of its answer was changed.

@@ -12,17 +12,17 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from sb.canonical import digest, encode
+from sb.base.sources import micros
+from sb.base.values.canonical import digest, encode
 from sb.errors import StoreCorrupt
 from sb.kernel.calls.known_steps import KnownSteps, step_key
-from sb.kernel.calls.mutations import mutation_number
 from sb.kernel.contracts import ToolErrorCode
+from sb.kernel.reversibility.mutations import mutation_number
 from sb.log.event import EVENT_COLUMNS, Event, Subject
 from sb.log.event_log import EventLog, LogWrite
 from sb.log.kinds import TOOL_DISPATCH
 from sb.log.people_events import sound
 from sb.redaction import Masking
-from sb.sources import micros
 from sb.store import driver
 
 HOST = os.uname().nodename  # what socket.gethostname says, without its module
@@ -96,7 +96,7 @@ INTENT_COLUMNS = "id, call_id, run_id, agent, tool_id, step, step_key, args_dige
 
 
 class Step(NamedTuple):
-    """What identifies one call to its tool and to whoever asks for it again.
+    """The identity of one call, for its tool and for whoever asks for it again.
 
     Args:
         name: the caller's name for this step of the run, or "".
@@ -111,7 +111,7 @@ class Step(NamedTuple):
 
 
 class StepResult(NamedTuple):
-    """What is kept of a named step that is done."""
+    """The stored result of a named step that is done."""
 
     step: Step
     result: str | None
@@ -167,7 +167,7 @@ def as_announced(log: EventLog, event: Event, intent: Intent) -> bool:
 def announcement(
     step: Step, owner: str, deadline: int, reversal: str | None, tag: Callable[[bytes], str]
 ) -> dict[str, Any]:
-    """What the event of an intent says so that its row can be compared with it.
+    """The payload of an intent's event, with which its row is compared.
 
     Args:
         tag: the log's keyed digest.
@@ -198,7 +198,7 @@ class Intents:
         self._owner = f"{HOST}:{os.getpid()}"
 
     def owner(self, performed_by: str = "") -> str:
-        """Who runs a call: this process, or the host that makes it."""
+        """The owner of a call: this process, or the host that makes it."""
         return f"{EXTERNAL}:{performed_by}" if performed_by else self._owner
 
     def open(
@@ -318,13 +318,13 @@ class Intents:
         return event
 
     def _doubted(self, intent: Intent) -> bool:
-        """Whether the log says that nobody knows how the call ended."""
+        """True if the log says that nobody knows how the call ended."""
         events = self._log.events(run_id=intent.run_id, call_id=intent.call_id, kind=TOOL_DISPATCH)
         said = [event.payload or {"phase": "in_doubt"} for event in events]
         return any("in_doubt" in (one.get("phase"), one.get("state")) for one in said)
 
     def announcement_payload(self, intent: Intent) -> dict[str, Any]:
-        """What the event that announced a call says; {} once that was pruned."""
+        """The payload of the event that announced a call; {} once it was pruned."""
         rows = self._log.database.query(f"SELECT {EVENT_COLUMNS} FROM events WHERE id = ?", (intent.id,))
         return (self._log.event(rows[0]).payload or {}) if rows else {}
 
@@ -338,7 +338,7 @@ class Intents:
         return [intent for intent in found if intent.owner.startswith(f"{EXTERNAL}:")]
 
     def in_doubt(self) -> list[Intent]:
-        """Calls of which nobody knows whether they happened, oldest first; those of dead processes included."""
+        """Calls with unknown outcome, oldest first, including those of dead processes."""
         return [intent for intent in self._all() if not self._is_running(intent)]
 
     def running(self) -> list[Intent]:
@@ -376,7 +376,7 @@ class Intents:
 
     @staticmethod
     def still_started(execute: Callable[..., driver.Cursor], intent_id: int) -> bool:
-        """Whether nothing is known yet of how a call ended."""
+        """True if nothing is known yet of how a call ended."""
         row = execute("SELECT state FROM intents WHERE id = ?", (intent_id,)).fetchone()
         return bool(row and row[0] == IntentState.STARTED)
 
@@ -389,7 +389,7 @@ class Intents:
         return sum(self._settle(intent) for intent in started if not self._is_running(intent))
 
     def _orphaned(self, intent: Intent, now: int) -> bool:
-        """Whether nobody can be running it any more: its process is gone, or gave it up, or its deadline is over."""
+        """True if nobody can be running it any more: its process is gone, or gave it up, or its deadline is over."""
         if now > intent.deadline:
             return True
         host, _, pid = intent.owner.rpartition(":")
@@ -417,7 +417,7 @@ class Intents:
 
 
 def process_lives(pid: str) -> bool:
-    """Whether a process of this number lives on this host."""
+    """True if a process of this number lives on this host."""
     try:
         os.kill(int(pid), 0)
     except (ProcessLookupError, ValueError, OverflowError):

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from dataclasses import field
 from typing import Any, NamedTuple
 
-from sb.canonical import digest
+from sb.base.values.canonical import digest
+from sb.base.values.frozen import mutable
 from sb.errors import StoreCorrupt
-from sb.frozen import mutable
 from sb.log.event import EVENT_COLUMNS, SEQ_MASK
 from sb.log.event_log import EventLog
 from sb.log.kinds import PRUNED, TOOL_DISPATCH
@@ -37,7 +37,7 @@ _OF_CALL = f"SELECT {EVENT_COLUMNS} FROM events WHERE run_id = ? AND call_id = ?
 
 
 def step_key(run_id: str, tool_id: str, name: str) -> str:
-    """What identifies a named step of a run."""
+    """The key of a named step of a run."""
     return digest(f"{run_id}\n{tool_id}\n{name}".encode())
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from sb.base.text import human_bytes, plain, shorten
 from sb.kernel.contracts import CHARTER_SURFACE, KERNEL_SURFACE, RELEASE_SURFACE
-from sb.kernel.reversal_contracts import UNDO
+from sb.kernel.reversibility.contracts import UNDO
 from sb.log.event import Event
 from sb.log.kinds import (
     APPROVAL_APPROVED,
@@ -42,7 +43,6 @@ from sb.log.kinds import (
     WORKFLOW_IN_DOUBT,
     WORKFLOW_SETTLED,
 )
-from sb.text import human_bytes, plain, shorten
 
 WIDEST_VALUE = 60
 WIDEST_COMMAND = 120
@@ -257,7 +257,7 @@ def call_of(tool_id: str, args: Any) -> str:
 
 
 def _way_back(payload: dict[str, Any]) -> str:
-    """How it can be undone, or what it undid."""
+    """How the call can be undone, or the call that it undid."""
     if payload.get("reverses"):
         return f", undoing {payload['reverses']}"
     offered = payload.get("mutation") and not payload.get("no_way_back")

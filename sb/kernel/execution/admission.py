@@ -12,9 +12,10 @@ from dataclasses import field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from sb.canonical import NotCanonical, digest, freeze
+from sb.base.text import human_bytes, nearest
+from sb.base.values.canonical import NotCanonical, digest, freeze
+from sb.base.values.frozen import frozen
 from sb.errors import ContractError
-from sb.frozen import frozen
 from sb.kernel.approvals.gate import ApprovalGate
 from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
 from sb.kernel.calls.approval import IRREVERSIBLE, STANDING
@@ -34,9 +35,8 @@ from sb.kernel.registry.credentials import (
     with_references,
 )
 from sb.kernel.registry.registry import IDEMPOTENCY_KEY, UNAVAILABLE, ToolRegistry, accepts_key
-from sb.kernel.reversal_contracts import listed
+from sb.kernel.reversibility.contracts import listed
 from sb.kernel.run_context import RECOVERY_AGENT
-from sb.text import human_bytes, nearest
 
 if TYPE_CHECKING:  # what is off need not be loaded
     from sb.kernel.boundaries.boundaries import Boundaries
@@ -45,7 +45,7 @@ PERFORMED_BY_HOST = "performed_by_host"  # in a contract's metadata
 
 
 class ContractEnforcement(StrEnum):
-    """What a contract that changed since registration leads to."""
+    """Enforcement for contracts that changed since registration."""
 
     OFF = "off"
     OBSERVE = "observe"
@@ -132,7 +132,7 @@ class Admission:
         self._check_contract(call)
 
     def refusal(self, call: ToolCall) -> str:
-        """Why contract or policy would refuse this call now, whoever agrees to it; "" if they would not."""
+        """The reason why contract or policy would refuse this call now, whoever agrees to it; "" if they would not."""
         try:
             self._look_up(call)
             self._check_contract(call)
@@ -312,7 +312,7 @@ class Admission:
                 self._ask_in_place(call)
 
     def _host_may_answer(self, call: ToolCall) -> bool:
-        """Whether the host's own person is asked, and that is enough."""
+        """True if the host's own person is asked, and that is enough."""
         if call.unshowable:
             return False
         asked = [

@@ -12,7 +12,7 @@ from sb.kernel.results import ResultDetails
 
 
 def result_of(call: ToolCall, outcome: Outcome, span: CallSpan) -> ToolResult:
-    """What the caller is given of a call that ran."""
+    """The result that the caller gets of a call that ran."""
     failed = outcome.code is not None
     return ToolResult(
         call.call_id,
@@ -39,6 +39,6 @@ def error_of(
     data: dict[str, Any] | None = None,
     **details: Unpack[ResultDetails],
 ) -> ToolResult:
-    """What the caller is given of a call that did not run, or could not be recorded."""
+    """The error that the caller gets of a call that did not run, or could not be recorded."""
     details["call_id"], details["trace_id"] = call.call_id, call.ctx.trace_id
     return ToolResult.error(call.tool_id, code, message, data, **details)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from sb.config.guards import QUARANTINE
-from sb.kernel.attacks.screening import TOOL_RESULT, check_written, record_attack, sentence
 from sb.kernel.calls.call import ToolCall
 from sb.kernel.execution.outcome import Outcome
 from sb.kernel.execution.result_guards import ResultGuard, withhold
+from sb.kernel.red_team.screening import TOOL_RESULT, check_written, record_attack, sentence
 from sb.log.event_log import EventLog
 
 

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from sb.canonical import NotCanonical, freeze
+from sb.base.sources import Clock, Ids
+from sb.base.text import human_bytes
+from sb.base.values.canonical import NotCanonical, freeze
 from sb.kernel.calls.call import Refused, ToolCall
 from sb.kernel.contracts import ToolErrorCode, ToolResult, value_matches
+from sb.kernel.error_classifier.error_codes import code_for, may_retry, message_for
 from sb.kernel.execution.outcome import Outcome
 from sb.kernel.execution.recorder import safe_message
-from sb.kernel.failures.error_codes import code_for, may_retry, message_for
 from sb.kernel.registry.arguments import secret_texts
 from sb.kernel.registry.credentials import Credentials
 from sb.kernel.registry.registry import IDEMPOTENCY_KEY, ToolFunction
@@ -24,8 +26,6 @@ from sb.kernel.registry.workers import DeadlineExceeded, Workers
 from sb.kernel.results import Effect
 from sb.redaction import scrub
 from sb.secret_sources import COMMAND_S
-from sb.sources import Clock, Ids
-from sb.text import human_bytes
 
 if TYPE_CHECKING:
     import asyncio
@@ -151,7 +151,7 @@ class Attempts:
             raise TimeoutError("the event loop ended before the tool did") from None
 
     def judge(self, call: ToolCall, value: Any) -> Outcome:
-        """What a returned value amounts to; one that cannot be used does not undo what the tool did."""
+        """The outcome for a returned value; an unusable one does not undo what the tool did."""
         provenance = None
         if isinstance(value, ToolResult):
             if not value.success:
@@ -179,7 +179,7 @@ class Attempts:
 
 
 def retries_allowed(call: ToolCall) -> int:
-    """How often a failed call may be repeated: freely only where repeating cannot double an effect."""
+    """The number of retries of a failed call: free only where repeating cannot double an effect."""
     spec = call.spec
     repeatable = (
         not call.side_effecting or call.accepts_key or (spec.idempotent and "idempotent" in spec.declared)
@@ -197,7 +197,7 @@ def _unusable(call: ToolCall, what: str) -> Outcome:
 
 
 def _failure(call: ToolCall, error: BaseException) -> Outcome:
-    """What an exception amounts to; even one whose own methods raise."""
+    """The outcome for an exception, even one whose own methods raise."""
     if isinstance(error, DeadlineExceeded):
         message = f"no answer within timeout_ms = {call.spec.timeout_ms}"
         return Outcome(code=ToolErrorCode.TIMEOUT, message=message, done=False, final=True)

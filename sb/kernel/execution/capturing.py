@@ -1,4 +1,4 @@
-"""What the recorder tells whoever captures runs for a replay."""
+"""Events of the recorder for the capture of runs."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import accumulate
 
-from sb.kernel.attacks.hidden_texts import from_base64
+from sb.kernel.red_team.hidden_texts import from_base64
 from sb.redaction import secret_findings
 
 _OF_A_TOKEN = r"[A-Za-z0-9_\-+/=.]"
@@ -48,7 +48,7 @@ def split_secrets(text: str) -> Iterator[tuple[str, Span]]:
 
 
 def encoded_texts(text: str, depth: int = 0) -> Iterator[tuple[str, Span]]:
-    """What stands in a text in base64, decoded, and where."""
+    """Base64 texts within a text, decoded, each with its place."""
     for match in _BASE64.finditer(text):
         data = from_base64(match[0])
         if data is None:

@@ -14,6 +14,7 @@ from functools import cached_property, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from sb.base.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.config import groups
 from sb.errors import DeniedError, SBError
 from sb.kernel.approvals.decisions import Approvals
@@ -24,7 +25,6 @@ from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.calls.call import RecoveryCall, Refused, ToolCall
 from sb.kernel.calls.consequence import Consequences, give_back
 from sb.kernel.calls.intents import Intent, Intents, IntentState, KnownStep, step_name
-from sb.kernel.calls.mutations import MutationStore, Reversibility
 from sb.kernel.contracts import Assumption, ResultDetails, ToolErrorCode, ToolProvenance, ToolResult
 from sb.kernel.execution.admission import Admission, ContractEnforcement, release
 from sb.kernel.execution.answers import error_of, result_of
@@ -35,16 +35,16 @@ from sb.kernel.execution.outcome import Outcome
 from sb.kernel.execution.recorder import Recorder, safe_message
 from sb.kernel.execution.result_guards import ResultGuard, guard_result, withhold
 from sb.kernel.execution.telemetry import CallSpan, Telemetry
-from sb.kernel.incidents.kill_switch import KillSwitch
+from sb.kernel.incident_response.kill_switch import KillSwitch
 from sb.kernel.policy.permissions import ToolPolicy
 from sb.kernel.registry.credentials import Credentials
 from sb.kernel.registry.registry import ToolFunction, ToolRegistry
 from sb.kernel.registry.workers import Workers
 from sb.kernel.results import Effect
+from sb.kernel.reversibility.mutations import MutationStore, Reversibility
 from sb.kernel.run_context import RiskDimension, RunContext, SafetyMode
 from sb.log.event_log import EventLog
 from sb.redaction import redact, redact_text
-from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store import driver
 
 if TYPE_CHECKING:
@@ -297,7 +297,7 @@ class ToolExecutor:
         return self._execute(call, args, None, 0)
 
     def refusal(self, ctx: RunContext, tool_id: str, args: dict[str, Any]) -> str:
-        """Why contract or policy would refuse this call now, without making it; "" if they would not."""
+        """The reason why contract or policy would refuse this call now, without making it; "" if they would not."""
         call = ToolCall(ctx, tool_id, self._call_id(), "")
         call.args = args
         return self._admission.refusal(call)
@@ -313,7 +313,7 @@ class ToolExecutor:
 
     @property
     def mutations(self) -> MutationStore:
-        """What calls changed, and the way back."""
+        """The store of undo records."""
         return self._recorder.mutations
 
     @property
@@ -322,7 +322,7 @@ class ToolExecutor:
         return self._recorder.intents
 
     def in_doubt(self, run_id: str = "") -> list[Intent]:
-        """Calls with side effects of which nobody knows whether they happened, oldest first; of one run if it is named."""
+        """Calls with side effects and unknown outcome, oldest first; of one run if it is named."""
         return [one for one in self._recorder.intents.in_doubt() if run_id in ("", one.run_id)]
 
     def settle_orphans(self) -> int:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sb.canonical import freeze
+from sb.base.sources import Ids
+from sb.base.values.canonical import freeze
 from sb.errors import SBError
 from sb.kernel.calls.call import Ask, Refused, ToolCall
 from sb.kernel.calls.host_questions import ASKED_BY, LAPSED, has_lapsed
@@ -23,7 +24,6 @@ from sb.kernel.registry.registry import IDEMPOTENCY_KEY
 from sb.kernel.results import Effect, ResultDetails
 from sb.kernel.run_context import SUBAGENT, RunContext
 from sb.log.kinds import TOOL_DISPATCH
-from sb.sources import Ids
 from sb.store import driver
 
 OPERATORS_OWN = "operators_own"  # the rule that keeps agents from what decides about them
@@ -39,7 +39,7 @@ LONGEST_CALL_S = 86_400.0  # after it a call that nobody reported is in doubt
 
 
 class Report(NamedTuple):
-    """What a host says of a call that it performed.
+    """A host's report of a call that it performed.
 
     Args:
         value: what the call gave, plain JSON.
@@ -133,7 +133,7 @@ class ExternalCalls:
         return ToolResult.ok(call.tool_id, asked, call_id=call_id, trace_id=call.ctx.trace_id)
 
     def _question(self, call: ToolCall) -> dict[str, Any]:
-        """What the host's person is asked, and that the same question lapsed before."""
+        """The question for the host's person, and whether the same one lapsed before."""
         told = {ask.reason: ask.to_dict_in_place() for ask in call.asked}
         reasons = [told.get(reason["reason"], reason) for reason in call.reasons]
         data: dict[str, Any] = {
@@ -286,7 +286,7 @@ class ExternalCalls:
         return said if isinstance(said, dict) else {}
 
     def subagent_of(self, intent: Intent) -> str:
-        """Which subagent of its host announced a call; "" for the session's own agent."""
+        """The host's subagent that announced a call; "" for the session's own agent."""
         return str(self._recorder.intents.announcement_payload(intent).get(SUBAGENT, ""))
 
     def pending(self, run_id: str, step: str, *, host_has_no_call_ids: bool = False) -> Intent | None:

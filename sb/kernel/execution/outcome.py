@@ -1,4 +1,4 @@
-"""How a call ended."""
+"""Outcome of a call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sb.kernel.results import Effect
 
 @dataclass(slots=True)
 class Outcome:
-    """How a call ended.
+    """Outcome of a call.
 
     Args:
         value: what it returned, as plain JSON; None on failure.

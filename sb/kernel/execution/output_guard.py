@@ -7,7 +7,8 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from sb.canonical import freeze
+from sb.base.text import INVISIBLE
+from sb.base.values.canonical import freeze
 from sb.classification import Classification, Finding, Sensitivity, classify
 from sb.config.guards import REDACT
 from sb.kernel.calls.call import ToolCall
@@ -19,7 +20,6 @@ from sb.log.event import Subject
 from sb.log.event_log import EventLog
 from sb.log.kinds import OUTPUT_GATED
 from sb.redaction import MASK
-from sb.text import INVISIBLE
 
 _SPLIT = 0.9  # how sure a secret is that something divides
 TOO_LONG = "too_long"  # stands for a text that was searched in part
@@ -40,7 +40,7 @@ class OutputGate:
         self._elsewhere = elsewhere
 
     def findings(self, text: str, ctx: RunContext) -> tuple[list[Finding], bool]:
-        """What of a text may not leave, and whether all of it was searched.
+        """Findings in a text that may not leave, and whether all of it was searched.
 
         Characters that nobody sees are passed over: with one of them inside, a key is still a key to who copies it.
         So is one of a known shape that line breaks or markup divide, and whatever stands in base64.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from sb.base.sources import micros
 from sb.errors import SBError
 from sb.kernel.approvals.gate import ApprovalGate
 from sb.kernel.baselines.seen import SeenContracts
@@ -20,15 +21,15 @@ from sb.kernel.calls.intents import (
     announcement,
     step_of,
 )
-from sb.kernel.calls.mutations import Done, MutationStore, begun, sources_of
 from sb.kernel.contracts import REVERSAL_SURFACE, SafetyClass, ToolErrorCode
 from sb.kernel.execution.capturing import Capturing
 from sb.kernel.execution.outcome import Outcome
-from sb.kernel.incidents.kill_switch import KillSwitch
+from sb.kernel.incident_response.kill_switch import KillSwitch
 from sb.kernel.policy.permissions import PolicyAction
 from sb.kernel.policy.standing_in import stood_for
 from sb.kernel.registry.arguments import LONGEST_LOGGED_VALUE, hidden_names, loggable
 from sb.kernel.results import OUTCOME_UNKNOWN
+from sb.kernel.reversibility.mutations import Done, MutationStore, begun, sources_of
 from sb.kernel.run_context import SUBAGENT, RunContext
 from sb.log.event import Subject
 from sb.log.event_log import EventLog, LogWrite
@@ -41,7 +42,6 @@ from sb.log.kinds import (
     TOOL_POLICY_BLOCKED,
 )
 from sb.redaction import redact_json, redact_text, scrub
-from sb.sources import micros
 from sb.store import driver
 
 if TYPE_CHECKING:  # what is off need not be loaded
@@ -120,7 +120,7 @@ class Recorder:
             self._announce(write, ctx)
 
     def continue_run(self, ctx: RunContext) -> None:
-        """A run of which the log has something, from another process, does not start again."""
+        """Continue a run that another process began; its start is not recorded again."""
         if self.log.database.query("SELECT 1 FROM events WHERE run_id = ? LIMIT 1", (ctx.run_id,)):
             ctx.__dict__.setdefault("_announced_in", set()).add(self.log.database_id)
 
@@ -144,7 +144,7 @@ class Recorder:
                 write.append(SESSION_TURN, {}, _run_subject(ctx))
 
     def finish_announced(self, ctx: RunContext) -> None:
-        """End a run of which this log has the start."""
+        """End a run whose start is in this log."""
         if self.log.database_id in ctx.__dict__.get("_announced_in", ()):
             self.run_finished(ctx)
 
@@ -448,7 +448,7 @@ class Recorder:
         return {"approval_id": call.approval_id} if call.approval_id else {"grant_id": call.grant_id}
 
     def _kept(self, call: ToolCall, outcome: Outcome, state: IntentState) -> StepResult | None:
-        """What a named step gave, redacted, for whoever asks for the same step again."""
+        """The redacted result of a named step, for whoever asks for the same step again; None without one."""
         if not call.step or call.identity is None or state is not IntentState.DONE:
             return None
         result = None

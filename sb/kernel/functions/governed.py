@@ -66,7 +66,7 @@ _OUTSIDE = (
 
 
 def _sentence(result: ToolResult, outside: bool) -> str:
-    """What program and model are told; frameworks show no more of an exception than its text."""
+    """The exception's text for program and model: frameworks show nothing else."""
     said = f"{result.tool_id}: {result.error_message}"
     approval_id = (result.data or {}).get("approval_id")
     if approval_id:

@@ -11,8 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from sb.base.values.frozen import frozen
 from sb.errors import ContractError
-from sb.frozen import frozen
 from sb.kernel.contracts import SafetyClass, ToolArgSchema, ToolResult, ToolReturnSchema, ToolSpec
 from sb.kernel.functions.values import json_type, rebuilt, to_json
 from sb.kernel.registry.registry import IDEMPOTENCY_KEY
@@ -39,7 +39,7 @@ class FunctionSignature:
 
     @cached_property
     def recorded(self) -> inspect.Signature:
-        """What the kernel passes: the recorded parameters and its key, by keyword."""
+        """The signature for the kernel: the recorded parameters and its key, by keyword."""
         names = [*self.annotations, IDEMPOTENCY_KEY]
         passed = [self.whole.parameters[name] for name in names if name in self.whole.parameters]
         by_keyword = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in passed]
@@ -58,7 +58,7 @@ class FunctionSignature:
         return on_record, {name: given[name] for name in given if name not in self.annotations}
 
     def join(self, recorded: dict[str, Any], beside: dict[str, Any]) -> inspect.BoundArguments:
-        """What the function is called with; raises ValueError if a recorded value is none of its annotation."""
+        """The arguments for the function; raises ValueError if a recorded value does not fit its annotation."""
         key = {name: recorded[name] for name in recorded if name == IDEMPOTENCY_KEY}
         values = {name: recorded[name] for name in recorded if name != IDEMPOTENCY_KEY}
         made = {**rebuilt(self.annotations, values), **beside, **key}
@@ -173,7 +173,7 @@ def _type_with_default(annotation: Any, default: Any) -> str:
 
 
 def _description(annotation: Any) -> str:
-    """What `Annotated[T, "text"]`, or something with a description in its place, tells the model."""
+    """The description in `Annotated[T, "text"]`, or of an object with one; "" without."""
     for said in typing.get_args(annotation)[1:] if typing.get_origin(annotation) is typing.Annotated else ():
         text = said if isinstance(said, str) else getattr(said, "description", None)
         if isinstance(text, str):

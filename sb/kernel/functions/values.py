@@ -149,7 +149,7 @@ def _bare(annotation: Any) -> Any:
 
 
 def _members(hint: Any) -> tuple[Any, ...]:
-    """The annotations of which a value fits one; () for other hints."""
+    """The members of a union annotation; () for other hints."""
     origin = typing.get_origin(hint)
     if origin in (typing.Union, types.UnionType):
         return typing.get_args(hint)
@@ -163,7 +163,7 @@ def _is_enum(hint: Any) -> bool:
 
 
 def _is_record(hint: Any) -> bool:
-    """Whether it is a class whose instances are made of named JSON values."""
+    """True if it is a class whose instances are made of named JSON values."""
     if not isinstance(hint, type):
         return False
     if hasattr(hint, "model_validate") and hasattr(hint, "model_dump"):

@@ -11,11 +11,11 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from sb.frozen import frozen
+from sb.base.values.frozen import frozen
 
 
 class ControlSeverity(StrEnum):
-    """How much a control matters: without a P0 the harness is not fit for use, a P2 only informs."""
+    """Severity of a control: without a P0 the harness is not fit for use, a P2 only informs."""
 
     P0 = "P0"
     P1 = "P1"
@@ -23,7 +23,7 @@ class ControlSeverity(StrEnum):
 
 
 class CheckKind(StrEnum):
-    """What a criterion holds: that something is let through, that something is not, or a further quality."""
+    """Kind of a criterion: something passes, something is stopped, or a further quality."""
 
     ALLOW = "allow"
     DENY = "deny"
@@ -46,7 +46,7 @@ class Criterion:
 
     @property
     def core(self) -> bool:
-        """Whether the control fails without it; without a secondary one it is partial."""
+        """True if the control fails without it; without a secondary one it is partial."""
         return self.kind != CheckKind.ALSO
 
 
@@ -77,7 +77,7 @@ class Control:
 
 @frozen
 class HarnessOutcome:
-    """What several controls together bring about; `number` is Roman."""
+    """The outcome that several controls bring about together; `number` is Roman."""
 
     id: str
     number: str

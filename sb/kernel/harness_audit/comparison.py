@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from sb.base.values.frozen import frozen
 from sb.errors import UsageError
-from sb.frozen import frozen
 from sb.kernel.harness_audit.grading import FORMAT, AuditReport, ControlStatus
 from sb.redaction import one_line
 

@@ -11,7 +11,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
-from sb.frozen import frozen
+from sb.base.values.frozen import frozen
 from sb.kernel.harness_audit.catalogue import Catalogue, Control, ControlSeverity, Criterion
 
 FORMAT = 1  # of the JSON document
@@ -27,7 +27,7 @@ class ControlStatus(StrEnum):
 
 @frozen
 class Check:
-    """What a probe saw.
+    """The observation of one probe.
 
     Args:
         name: the criterion that it answers.
@@ -61,7 +61,7 @@ class Finding:
 
 @frozen
 class Grade:
-    """How a control does.
+    """The grade of a control.
 
     Args:
         trouble: why its probe did not come to an end, or ""; then the control fails.
@@ -80,12 +80,12 @@ class Grade:
 
     @property
     def only_waits(self) -> bool:
-        """Whether it does not pass for the sole reason that something is not built."""
+        """True if it does not pass for the sole reason that something is not built."""
         return not self.trouble and all(one.ok or one.criterion.waits for one in self.findings)
 
     @property
     def reason(self) -> str:
-        """Why it does not pass, one line; "" when it does."""
+        """The reason why it does not pass, one line; "" when it does."""
         missed = [finding for finding in self.findings if not finding.ok]
         missing = list(dict.fromkeys(one.criterion.waits for one in missed if one.criterion.waits))
         broken = [one for one in missed if not one.criterion.waits]
@@ -98,7 +98,7 @@ class Grade:
 
     @property
     def flip(self) -> list[str]:
-        """What would change the status: of a passing control what must not fail, else what must become ok."""
+        """The criteria that would flip the status: those that must not fail, or that must become ok."""
         passing = self.status is ControlStatus.PASS
         relevant = [finding.criterion for finding in self.findings if finding.ok == passing]
         ahead = ["the probe has to come to its end"] if self.trouble else []
@@ -191,7 +191,7 @@ class AuditReport:
 
     @cached_property
     def queue(self) -> list[Grade]:
-        """What does not pass, in the order in which to mend it."""
+        """The failing grades, in the order in which to mend them."""
         place = {control_id: number for number, control_id in enumerate(self.catalogue.fix_order)}
         open_ = [one for one in self.grades if one.status is not ControlStatus.PASS]
         return sorted(open_, key=lambda one: place[one.control.id])

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from sb.base.text import nearest
 from sb.config import Config
 from sb.config.rules import PolicyRule
 from sb.kernel.policy.patterns import matches
 from sb.kernel.policy.rules import DENY
-from sb.text import nearest
 
 
 def oddities(rules: Sequence[PolicyRule], tool_ids: Collection[str], agents: Collection[str]) -> list[str]:
@@ -59,7 +59,7 @@ def _fits_any(pattern: str, names: Collection[str]) -> bool:
 
 
 def _covers(denial: PolicyRule, rule: PolicyRule) -> bool:
-    """Whether a rule that denies whatever the arguments is about everything that the other one is about."""
+    """True if a rule that denies whatever the arguments is about everything that the other one is about."""
     return (
         denial.effect == DENY
         and not denial.args
@@ -75,7 +75,7 @@ def _all_within(narrow: Sequence[str], broad: Sequence[str]) -> bool:
 
 
 def _within(narrow: str, broad: str) -> bool:
-    """Whether all that fits one pattern fits the other; False also where it is hard to say.
+    """True if all that fits one pattern fits the other; False also where it is hard to say.
 
     A `*` or `?` of the narrow one can only be taken in by a `*` of the broad one, if that has no other signs.
     """

@@ -15,7 +15,7 @@ from fnmatch import translate
 from functools import lru_cache
 from typing import Any
 
-from sb.canonical import canonical_bytes
+from sb.base.values.canonical import canonical_bytes
 
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*://[^/?#]*)(/[^?#]*)?")
 _ENCODED_DOT = re.compile("%2e", re.IGNORECASE)
@@ -27,12 +27,12 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Whether this very text fits."""
+    """True if this very text fits."""
     return _compiled(pattern).match(text) is not None
 
 
 def permits(pattern: str, value: Any) -> bool:
-    """Whether every text in a JSON value fits in every spelling: for what allows.
+    """True if every text in a JSON value fits in every spelling: for what allows.
 
     Nothing fits null or emptiness. A text is spelled as an address if the pattern is one, else as a path.
     """
@@ -44,7 +44,7 @@ def permits(pattern: str, value: Any) -> bool:
 
 
 def touches(pattern: str, value: Any) -> bool:
-    """Whether any text in a JSON value fits in any spelling: for what denies or asks.
+    """True if any text in a JSON value fits in any spelling: for what denies or asks.
 
     A list of plain values also counts as its items with spaces between them, so that `rm *` finds `["rm", "-rf"]`.
     """
@@ -52,7 +52,7 @@ def touches(pattern: str, value: Any) -> bool:
 
 
 def any_fits(pattern: str, texts: Sequence[str]) -> bool:
-    """Whether one of these very texts fits."""
+    """True if one of these very texts fits."""
     return any(map(_compiled(pattern).match, texts))
 
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sb.canonical import canonical_bytes, digest
+from sb.base.values.canonical import canonical_bytes, digest
 from sb.kernel.contracts import SafetyClass, ToolSpec
 from sb.kernel.policy.rules import APPROVE, DENY, NOT_ALLOWED, WrittenPolicy
 from sb.kernel.policy.standing_in import STOOD_FOR, stood_for
@@ -43,7 +43,7 @@ _STRICTNESS = {mode: rank for rank, mode in enumerate(SafetyMode)}
 
 
 class ToolPolicy:
-    """Which tools may run under a safety mode; make it with a factory method.
+    """Policy of tools under a safety mode; made with a factory method.
 
     Deny beats approval, approval beats allow, whatever the order in which they were given.
 

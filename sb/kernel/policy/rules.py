@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sb.canonical import canonical_bytes, digest
+from sb.base.values.canonical import canonical_bytes, digest
 from sb.config.rules import Bounds, PolicyRule
 from sb.kernel.contracts import SafetyClass
 from sb.kernel.policy.command_lines import fits_commands
@@ -34,7 +34,7 @@ class Hit(NamedTuple):
 
 
 class PolicyVerdict(NamedTuple):
-    """What the rules say together.
+    """The joint verdict of the rules.
 
     Args:
         effect: deny, approve or allow.
@@ -46,7 +46,7 @@ class PolicyVerdict(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """What is known without the arguments: the verdict, and the rules that still depend on them."""
+    """The verdict without arguments, and the rules that still depend on them."""
 
     verdict: PolicyVerdict
     open_rules: tuple[PolicyRule, ...]
@@ -120,7 +120,7 @@ class WrittenPolicy:
 
 
 def fits_call(rule: PolicyRule, tool_id: str, agent: str, safety_class: SafetyClass) -> bool:
-    """Whether the rule is about this tool, agent and class, whatever the arguments."""
+    """True if the rule is about this tool, agent and class, whatever the arguments."""
     return (
         any(matches(pattern, tool_id) for pattern in rule.tools)
         and (not rule.agents or any(matches(pattern, agent) for pattern in rule.agents))
@@ -131,7 +131,7 @@ def fits_call(rule: PolicyRule, tool_id: str, agent: str, safety_class: SafetyCl
 def fits_arguments(
     rule: PolicyRule, args: dict[str, Any], spelled: dict[str, list[str]] | None = None
 ) -> bool:
-    """Whether each argument that the rule names is there and fits one of its patterns, and so do the commands.
+    """True if each argument that the rule names is there and fits one of its patterns, and so do the commands.
 
     Args:
         spelled: keeps the spellings of arguments, so that several rules about one call work them out once.
@@ -145,7 +145,7 @@ def fits_arguments(
 
 
 def fits_argument(rule: PolicyRule, name: str, args: dict[str, Any], spelled: dict[str, list[str]]) -> bool:
-    """Whether one argument that the rule names is there and fits one of its patterns; `spelled` as above."""
+    """True if one argument that the rule names is there and fits one of its patterns; `spelled` as above."""
     if name not in args:
         return False
     first = rule.args[name][0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from sb.base.text import nearest
 from sb.kernel.contracts import ToolSpec, value_matches
 from sb.redaction import (
     EVERYTHING,
@@ -13,7 +14,6 @@ from sb.redaction import (
     redact,
     spellings,
 )
-from sb.text import nearest
 
 LONGEST_LOGGED_TEXT = 4096  # characters of one string
 LONGEST_NAME = 64  # characters of an argument's name that nobody declared
@@ -23,7 +23,7 @@ LONGEST_LOGGED_VALUE = 65_536  # bytes of all arguments, or of a result
 
 
 def problem_with(spec: ToolSpec, args: dict[str, Any]) -> str:
-    """What is wrong with the arguments, naming them but never their values; "" if nothing is.
+    """The fault in the arguments, by their names and never their values; "" without one.
 
     An empty schema is undeclared and checks nothing; a declared one refuses unknown names.
     """
@@ -85,7 +85,7 @@ def hidden_names(spec: ToolSpec, args: dict[str, Any]) -> list[str]:
 
 
 def secret_texts(hidden: list[Any]) -> list[str]:
-    """What sensitive values could be recognised by elsewhere, in all spellings, longest first."""
+    """The spellings by which sensitive values could be recognised elsewhere, longest first."""
     found = {text for value in hidden for text in leaves(value) if len(text) >= SHORTEST_SECRET}
     if len(found) > MOST_SECRETS or sum(map(len, found)) > LONGEST_LOGGED_VALUE:
         return [EVERYTHING]

@@ -21,7 +21,7 @@ _NONE: Mapping[str, CredentialSource] = {}
 
 
 def reference(name: str) -> str:
-    """What stands for a credential in arguments, records and messages; masking leaves it as it is."""
+    """The reference that stands for a credential in arguments, records and messages; masking leaves it."""
     return f"[reference:{name}]"
 
 

@@ -23,7 +23,7 @@ IDEMPOTENCY_KEY = "idempotency_key"
 
 
 def accepts_key(fn: ToolFunction) -> bool:
-    """Whether the callable takes the kernel's idempotency key by keyword."""
+    """True if the callable takes the kernel's idempotency key by keyword."""
     code = getattr(fn, "__code__", None) or getattr(getattr(fn, "__func__", None), "__code__", None)
     if code is not None and not (hasattr(fn, "__wrapped__") or hasattr(fn, "__signature__")):
         # inspect takes a hundred times as long
@@ -57,7 +57,7 @@ class RegisteredTool:
 
     @property
     def high_risk(self) -> bool:
-        """Whether the contract has side effects, or had when it was registered: a change cannot talk it down."""
+        """True if the contract has side effects, or had when it was registered: a change cannot talk it down."""
         return self.registered_side_effecting or self.spec.side_effecting
 
     def current_fingerprint(self) -> str:
@@ -184,7 +184,7 @@ class ToolRegistry:
         return self._agents.get(agent_name)
 
     def agent_facts(self, agent_name: str) -> dict[str, str]:
-        """What the start of each run of an agent records: `agent_version`, where its capabilities are registered."""
+        """Facts recorded at the start of an agent's runs: `agent_version`, where its capabilities are registered."""
         caps = self._agents.get(agent_name)
         return {} if caps is None else {"agent_version": caps.version}
 
@@ -223,7 +223,7 @@ class ToolRegistry:
         ]
 
     def capability_refusal(self, spec: ToolSpec, agent_name: str) -> str:
-        """Why the agent's registered capabilities forbid the tool, or ""; an unregistered agent has none."""
+        """The reason why the agent's registered capabilities forbid the tool, or ""; an unregistered agent has none."""
         caps = self._agents.get(agent_name)
         if caps is None:
             return ""

@@ -33,7 +33,7 @@ class Divergence(NamedTuple):
 
 
 def divergences(then: Sequence[Step], now: Sequence[Step]) -> list[Divergence]:
-    """How the calls of a run differ from those of another, the first one first.
+    """Differences between the calls of two runs, in order.
 
     Behind the first call that is another one nothing is compared: what follows answers to something else.
     """
@@ -68,7 +68,7 @@ def _of_one_call(position: int, before: Step, after: Step) -> list[Divergence]:
 
 
 def changed_facts(then: Packet, now: Packet) -> list[tuple[str, Any, Any]]:
-    """What the starts of two runs say differently, as name, before and after, redacted; ids and times left out."""
+    """Facts that differ between the starts of two runs: name, before, after; redacted, without ids and times."""
     left, right = ({**one.rules, **one.begun} for one in (then, now))
     names = [name for name in dict.fromkeys([*left, *right]) if name not in ("run_id", "at", "from_start")]
     return [

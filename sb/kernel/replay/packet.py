@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import field
 from typing import Any
 
-from sb.canonical import canonical_bytes
-from sb.frozen import frozen, mutable
+from sb.base.values.canonical import canonical_bytes
+from sb.base.values.frozen import frozen, mutable
 from sb.kernel.calls.call import Refused, ToolCall
 from sb.kernel.execution.outcome import Outcome
 from sb.kernel.replay.packet_file import TORN
@@ -44,7 +44,7 @@ class Step:
 
     @property
     def key(self) -> tuple[str, bytes]:
-        """Which call it is, whatever became of it."""
+        """The identity of a call, whatever became of it."""
         return self.tool_id, canonical_bytes(self.args)
 
     @property
@@ -79,7 +79,7 @@ class Packet:
 
     @property
     def missing(self) -> str:
-        """What of the run is not in the packet, or ""."""
+        """The parts of the run that the packet lacks, or ""."""
         if not self.begun["from_start"]:
             return "its first calls were made before it was captured"
         if self.full:

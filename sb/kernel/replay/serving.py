@@ -6,13 +6,13 @@ from collections import defaultdict, deque
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from sb.base.sources import Clock, Ids
 from sb.kernel.calls.call import ToolCall
 from sb.kernel.contracts import ToolErrorCode
 from sb.kernel.execution.attempts import Attempts
 from sb.kernel.execution.outcome import Outcome
 from sb.kernel.registry.workers import Workers
 from sb.kernel.replay.packet import RAN, Step
-from sb.sources import Clock, Ids
 
 if TYPE_CHECKING:
     import asyncio

@@ -10,14 +10,14 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from sb.frozen import frozen
+from sb.base.sources import MICROSECONDS
+from sb.base.values.frozen import frozen
 from sb.kernel.results import ToolErrorCode
 from sb.kernel.run_context import RECOVERY_AGENT
 from sb.log.event import SEQ_MASK
 from sb.log.event_log import EventLog
 from sb.log.kinds import APPROVAL_DENIED, BUDGET_EXCEEDED, TOOL_DISPATCH, TOOL_POLICY_BLOCKED
 from sb.log.search import LONGEST_STEP
-from sb.sources import MICROSECONDS
 
 HOUR_S, DAY_S = 3_600, 86_400
 QUARTER_S = 900  # no time zone is off by less than that, so days and hours are made of quarters of an hour
@@ -43,7 +43,7 @@ _OF_RUN = f"SELECT {_SUMS} AND run_id = ? AND id > ? AND id <= ?)"
 
 @frozen
 class Tally:
-    """How many calls there were, and what became of them; a call that was refused is one, too.
+    """Counts of calls by how they ended; refused calls count, too.
 
     Args:
         refused: by a rule, a limit or a stop. denied: requests that a person denied. asked: for a person.
@@ -81,7 +81,7 @@ class _Doer(NamedTuple):
 
 
 class Activity:
-    """What agents did within a span until now; for one thread at a time.
+    """Activity of agents within a span until now; for one thread at a time.
 
     Args:
         span_s: seconds; older events do not count.
@@ -188,7 +188,7 @@ class Activity:
 
 
 class RunTallies:
-    """What the calls of runs came to; a run is read once, and then only what was added. For one thread at a time."""
+    """Tallies of runs' calls; a run is read once, then only what was added. For one thread at a time."""
 
     def __init__(self, log: EventLog) -> None:
         self.log = log

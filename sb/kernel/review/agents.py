@@ -6,14 +6,14 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
-from sb.frozen import frozen
+from sb.base.sources import MICROSECONDS
+from sb.base.values.frozen import frozen
 from sb.kernel.calls.approval import ApprovalState
 from sb.kernel.review.activity import ASKS, Activity
 from sb.kernel.review.host_sessions import NEWEST_OF_AGENT, connected_agents
 from sb.kernel.review.needs import CallOrigin, call_origins
 from sb.log.event_log import EventLog
 from sb.log.kinds import BUDGET_EXCEEDED, RUN_FINISHED, TOOL_DISPATCH, TOOL_POLICY_BLOCKED
-from sb.sources import MICROSECONDS
 
 AT_WORK_S = 3_600  # of an open run: when it was seen within that
 _NEWEST_LOOKED_AT = 10  # events of a run in which its newest call is looked for
@@ -47,7 +47,7 @@ class AgentSeen:
 
 @frozen
 class Doing:
-    """What a run does now.
+    """The present act of a run.
 
     Args:
         tool_id, args: of its newest call; "" and None where there is none.
@@ -112,7 +112,7 @@ class Agents:
         yield from self.log.database.query(sql.format(marks), (*values, *more))
 
     def doing(self, run_id: str) -> Doing:
-        """What a run does now, or did last."""
+        """The present or last act of a run."""
         newest = list(self.log.events(run_id=run_id, newest_first=True, limit=_NEWEST_LOOKED_AT))
         marks = (event.kind for event in newest if event.kind in (RUN_FINISHED, TOOL_DISPATCH))
         ended = next(marks, "") == RUN_FINISHED  # decisions about its calls may follow
@@ -122,7 +122,7 @@ class Agents:
         return Doing(calls[0].subject.tool_id, (calls[0].payload or {})["args"], ended)
 
     def refusals(self, agent: str, runs: Collection[str], since: int) -> Counter[str]:
-        """How often its calls were refused, by the rule that did.
+        """Counts of its refused calls, by rule.
 
         Args:
             since: microseconds since the epoch.
@@ -142,13 +142,13 @@ def _in_parts(values: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
 
 
 def is_at_work(seen: AgentSeen, doing: Doing, now: int) -> bool:
-    """Whether an agent is at work; `now` in microseconds since the epoch."""
+    """True if an agent is at work; `now` in microseconds since the epoch."""
     return not doing.ended and now - seen.last_seen_at < AT_WORK_S * MICROSECONDS
 
 
 @frozen
 class AgentRequests:
-    """What became of an agent's approval requests within a time.
+    """Outcomes of an agent's approval requests within a time.
 
     Args:
         approved: those whose approval was used, too.

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from sb.base.text import counted
 from sb.errors import SBError
-from sb.kernel.boundaries.charters import Charters
-from sb.kernel.boundaries.source_files import SourceFile
+from sb.kernel.agent_charter.charters import Charters
+from sb.kernel.context_sources.source_files import SourceFile
 from sb.kernel.review.findings import Finding, Status
-from sb.text import counted
 
 
 def charters_finding(charters: Charters, *, enforced: bool) -> Finding:
-    """Whether every agent's charter counts.
+    """Finding on the charters of all agents.
 
     Args:
         enforced: calls of an agent whose charter does not count are refused.
@@ -28,7 +28,7 @@ def charters_finding(charters: Charters, *, enforced: bool) -> Finding:
 
 
 def sources_finding(sources: SourceFile, *, enforced: bool) -> Finding:
-    """Whether the registered sources of context can be read.
+    """Finding on the registered sources of context.
 
     Args:
         enforced: calls that read from anywhere else are refused, all of them where the file cannot be read.

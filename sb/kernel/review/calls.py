@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from sb.frozen import frozen
+from sb.base.values.frozen import frozen
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.calls.approval import Approval
 from sb.kernel.review.activity import ASKS, REFUSES
@@ -33,7 +33,7 @@ _REFUSED = (
 
 
 class CallFilter(LogFilter):
-    """What has to be in the first event of a call; what recovery looks at for itself is left out."""
+    """Filter on the first event of a call; recovery's own looks are left out."""
 
     ALWAYS: ClassVar[str] = f"{_BEGINS} AND agent <> '{RECOVERY_AGENT}'"
 
@@ -44,7 +44,7 @@ class CallFilter(LogFilter):
 
 
 class RefusedFilter(LogFilter):
-    """What has to be in an event of a call that was refused, or whose outcome is unknown."""
+    """Filter on events of calls that were refused or have an unknown outcome."""
 
     def condition(self) -> Clause:
         """That of the filter, on events of such calls."""
@@ -98,12 +98,12 @@ class CallRecord:
 
     @property
     def payload(self) -> dict[str, Any]:
-        """What its newest event says."""
+        """The payload of its newest event."""
         return self.last.payload or {}
 
     @property
     def in_doubt(self) -> bool:
-        """Whether its outcome is unknown."""
+        """True if its outcome is unknown."""
         return "in_doubt" in (self.payload.get("phase"), self.payload.get("state"))
 
     @property
@@ -199,7 +199,7 @@ def _requests(log: EventLog, calls: Sequence[CallRecord]) -> dict[int, Approval]
 
 
 def _same_call(call: CallRecord) -> tuple[str, str, str]:
-    """What two calls that one request stands for have in common."""
+    """The key that calls of one request share."""
     return str(call.payload.get("args_digest", "")), call.agent, call.tool_id
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from sb.frozen import frozen
+from sb.base.values.frozen import frozen
 from sb.kernel.contracts import ToolSpec
 from sb.kernel.policy.permissions import (
     PolicyAction,
@@ -107,7 +107,7 @@ class Judge:
 
 
 def _remedy(decision: PolicyDecision, hits: list[Hit], spec: ToolSpec) -> str:
-    """What would change a verdict: for a denial, each thing that denies has to go."""
+    """The remedy that would change a verdict: for a denial, every rule that denies has to go."""
     if decision.action is PolicyAction.ALLOW:
         return ""
     if decision.action is PolicyAction.REQUIRE_APPROVAL:

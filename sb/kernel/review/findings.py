@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
+from sb.base.text import counted, human_bytes, plain
+from sb.base.values.frozen import frozen
 from sb.config import Config
-from sb.frozen import frozen
 from sb.kernel.authority.authority import Assurance, Authority
 from sb.kernel.authority.keys import KeyFolder
-from sb.kernel.incidents.interrupted import interrupted
-from sb.kernel.incidents.kill import Kill, KillScope
+from sb.kernel.durable_execution.doubt import in_doubt
+from sb.kernel.incident_response.interrupted import interrupted
+from sb.kernel.incident_response.kill import Kill, KillScope
 from sb.kernel.review.verification_record import verification_state
-from sb.kernel.workflows.doubt import in_doubt
 from sb.log.event_log import EventLog
 from sb.store.packs import Size
 from sb.store.trees.store import TreesSize
-from sb.text import counted, human_bytes, plain
 
 NEARLY_FULL = 0.9  # of the room for snapshots
 _MOST_SLOW = 3  # projects named
@@ -42,7 +42,7 @@ class Finding:
 
 
 def snapshots_finding(size: Size) -> Finding:
-    """How full the store of snapshots is."""
+    """Finding on the size of the snapshot store."""
     detail = f"{human_bytes(size.stored)} of {human_bytes(size.cap)} in {counted(size.packs, 'snapshot')}"
     if size.stored < NEARLY_FULL * size.cap:
         return Finding("snapshots", Status.OK, detail)
@@ -67,7 +67,7 @@ def trees_finding(size: TreesSize, off: str, slow: Mapping[str, str]) -> Finding
 
 
 def enforcement(config: Config) -> list[Finding]:
-    """What binds the agents, as it is configured."""
+    """Findings on the configured enforcement."""
     words = {
         "off": (Status.FAIL, "contracts that changed are not noticed"),
         "observe": (Status.WARN, "contracts that changed are logged and still run"),
@@ -96,7 +96,7 @@ def enforcement(config: Config) -> list[Finding]:
 
 
 def log_standing(log: EventLog) -> Finding:
-    """Whether the log reaches as far as it is anchored, and what its newest verification found; quick, without walking
+    """Finding on the log's anchors and its newest verification; quick, without walking
     the chain.
 
     Raises:
@@ -133,7 +133,7 @@ def interrupted_statements(log: EventLog) -> list[Finding]:
 
 
 def calls_in_doubt(log: EventLog) -> list[Finding]:
-    """One line on the calls of which nobody knows whether they happened, if there are any."""
+    """A finding on calls with unknown outcome, if there are any."""
     doubtful = in_doubt(log)
     if not doubtful:
         return []
@@ -159,7 +159,7 @@ def kill_finding(kill: Kill) -> Finding:
 
 
 def operators(config: Config, authority: Authority) -> list[Finding]:
-    """How much a decision proves, and who may make one.
+    """Findings on the assurance of decisions, and on operators.
 
     Raises:
         Unauthorised: that cannot be relied on.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sb.frozen import frozen
+from sb.base.sources import micros
+from sb.base.values.frozen import frozen
 from sb.log.event_log import EventLog
 from sb.log.kinds import SESSION_QUESTION, TOOL_DISPATCH
-from sb.sources import micros
 
 _DAY_S = 86_400
 # What precedes json_extract is cheap, and leaves few rows.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from sb.frozen import frozen
+from sb.base.values.frozen import frozen
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.review.runs import project_name
 from sb.log.event import SEQ_MASK

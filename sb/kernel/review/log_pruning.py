@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from sb.base.sources import iso, micros
 from sb.errors import SBError, StoreLocked
 from sb.kernel.authority.signing import Decider, Label, signed_statement
 from sb.log import kinds
 from sb.log.event import SEQ_MASK, Event
 from sb.log.event_log import EventLog
-from sb.sources import iso, micros
 from sb.store.statement_file import StatementLine
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def adopted_prunes(log: EventLog) -> set[str]:
 
 
 def why_not_allowed(event: Event, authority: Authority, database_id: str) -> str:
-    """Why a prune made after an enrolment is not the decision of an operator; "" when it is."""
+    """The reason why a prune made after an enrolment is not the decision of an operator; "" when it is."""
     said = event.payload or {}
     signed = said.get("signed")
     statement = signed.get("statement") if isinstance(signed, dict) else None
@@ -129,7 +129,7 @@ def why_not_allowed(event: Event, authority: Authority, database_id: str) -> str
 
 
 def prunable(log: EventLog, *, before: float) -> int:
-    """How many payloads `prune` would remove."""
+    """The number of payloads that `prune` would remove."""
     last = log.database.query(_LAST, _bounds(log, before))[0][0]
     if last is None:
         return 0

@@ -11,21 +11,21 @@ from dataclasses import field
 from hashlib import sha256
 from typing import Any
 
-from sb.frozen import mutable
+from sb.base.sources import iso_micros
+from sb.base.values.frozen import mutable
 from sb.kernel.approvals.verification import check_displayed
 from sb.kernel.authority.authority import Authority
 from sb.kernel.baselines.seen import check_documents
 from sb.kernel.calls.intents import INTENT_COLUMNS, IntentState, as_announced, intent_of, step_digest
-from sb.kernel.incidents.interrupted import interrupted
-from sb.kernel.incidents.statements import REFERENCES
-from sb.kernel.recovery.verification import RecoveryTables
+from sb.kernel.durable_execution.seals import Seals
+from sb.kernel.incident_response.interrupted import interrupted
+from sb.kernel.incident_response.statements import REFERENCES
+from sb.kernel.recovery_loop.verification import RecoveryTables
 from sb.kernel.review.decision_tables import DecisionTables
 from sb.kernel.review.log_pruning import IN_FORCE, adopted_prunes, why_not_allowed
-from sb.kernel.workflows.seals import Seals
 from sb.log.event import EVENT_COLUMNS, SEQ_MASK, Event, Subject, link_hash
 from sb.log.event_log import EventLog
 from sb.log.kinds import OPERATOR_CHANGED, PRUNED, TOOL_DISPATCH
-from sb.sources import iso_micros
 from sb.store import driver
 from sb.store.anchor import Anchored, AnchoredHead
 
@@ -35,7 +35,7 @@ ROWS_A_STEP = 10_000
 
 @mutable
 class Verification:
-    """What `verify` found.
+    """The result of `verify`.
 
     Args:
         rows: events in the chain.
@@ -204,7 +204,7 @@ class _Walk:
                 self._steps[row[0]] = (call_id, str(payload["step_digest"]))
 
     def check_tables(self) -> None:
-        """What stands beside the log must be what it says, no more and no less."""
+        """Check that the tables beside the log hold what it says, no more and no less."""
         report, execute = self.found.report, self._connection.execute
         self._recovery.check(execute, report, self._log.first_id + self._through)
         self._decisions.check(execute, report, self._unclear)
@@ -250,7 +250,7 @@ class _Walk:
             report(f"{strays} rows belong to no stream")
 
     def _check_statements(self) -> None:
-        """What people stated about kills, incidents and tokens must be on the log and on record outside the database."""
+        """Check that statements about kills, incidents and tokens are on the log and outside the database."""
         if self._log.anchor is None:
             return
         recorded = self._log.anchor.statements.read(self._log.database_id, self._log.place)

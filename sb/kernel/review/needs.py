@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from sb.frozen import frozen
+from sb.base.values.frozen import frozen
 from sb.kernel.review.runs import project_name
 from sb.log.event import Event
 from sb.log.event_log import EventLog

@@ -1,4 +1,4 @@
-"""What an agent may see and take back of its own calls, and of nobody else's."""
+"""An agent's own calls, as far as it may see and undo them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from sb.kernel.calls.approval import Approval
 from sb.kernel.contracts import ToolSpec
 from sb.kernel.execution.admission import PERFORMED_BY_HOST
 from sb.kernel.execution.executor import ToolExecutor
-from sb.kernel.recovery.answers import Undone
-from sb.kernel.recovery.escalations import Escalation
-from sb.kernel.recovery.service import Recovery
-from sb.kernel.reversal_contracts import MutationRef
+from sb.kernel.recovery_loop.answers import Undone
+from sb.kernel.recovery_loop.escalations import Escalation
+from sb.kernel.recovery_loop.service import Recovery
+from sb.kernel.reversibility.contracts import MutationRef
 
 
 class OwnCalls:
@@ -54,13 +54,13 @@ class OwnCalls:
         return self._recovery.escalations.page(agent=self._agent, limit=limit)
 
     def stopped(self) -> str:
-        """Why all of its calls are stopped, or ""; raises like `KillSwitch.check`."""
+        """The reason why all of its calls are stopped, or ""; raises like `KillSwitch.check`."""
         active = self._executor.kill.in_force()
         kill = active.get("global") or active.get(f"agent:{self._agent}")
         return "" if kill is None else kill.reason or "no reason given"
 
     def changes(self, limit: int) -> list[MutationRef]:
-        """What its calls changed, newest first."""
+        """The undo records of its calls, newest first."""
         return self._executor.mutations.newest(limit=limit, agent=self._agent)
 
     def undo(self, reference: str, reason: str) -> Undone:

@@ -8,7 +8,8 @@ from dataclasses import field
 from functools import lru_cache
 from typing import Any
 
-from sb.frozen import frozen, mutable
+from sb.base.sources import iso_micros
+from sb.base.values.frozen import frozen, mutable
 from sb.kernel.contracts import SafetyClass
 from sb.kernel.policy.permissions import PolicyAction
 from sb.kernel.review.explain import Judge
@@ -17,7 +18,6 @@ from sb.kernel.run_context import SafetyMode
 from sb.log.event import Event
 from sb.log.event_log import EventLog
 from sb.log.kinds import BUDGET_EXCEEDED, RUN_STARTED, TOOL_DISPATCH, TOOL_POLICY_BLOCKED
-from sb.sources import iso_micros
 
 UNTOLD = "cannot be told"
 _ASKED = ("requires_approval", "approval_denied", "approval_refused")
@@ -53,7 +53,7 @@ class Replayed:
 
 @mutable
 class Replay:
-    """How many calls there were, and which of them would have ended otherwise.
+    """Replay of a policy: the number of calls, and those that would have ended otherwise.
 
     Args:
         calls: (then, now) to how many.
@@ -74,12 +74,12 @@ class Replay:
 
     @property
     def differing(self) -> int:
-        """How many would have ended otherwise."""
+        """The number of calls that would have ended otherwise."""
         return sum(n for (then, now), n in self.calls.items() if now not in (then, UNTOLD))
 
     @property
     def untold(self) -> int:
-        """How many cannot be told."""
+        """The number of calls that cannot be told."""
         return sum(n for (_, now), n in self.calls.items() if now == UNTOLD)
 
 
@@ -135,7 +135,7 @@ def _mode(log: EventLog, run_id: str) -> SafetyMode | None:
 
 
 def _then(event: Event) -> str:
-    """What became of the call that this event is the first of; "" for events that are no call's first."""
+    """How the call ended that this event began; "" for other events."""
     payload = event.payload or {}
     phase = payload.get("phase")
     if phase == "intent" or (phase == "outcome" and "intent" not in payload):
@@ -149,7 +149,7 @@ def _then(event: Event) -> str:
 
 
 def _asked(payload: dict[str, Any]) -> str:
-    """What the policy said to a call that a person was asked about."""
+    """The policy's answer to a call that a person was asked about."""
     rules = payload.get("approval_rules")
     elsewhere = isinstance(rules, list) and bool(rules) and _NOT_OF_POLICY.issuperset(map(str, rules))
     return str(PolicyAction.ALLOW if elsewhere else PolicyAction.REQUIRE_APPROVAL)

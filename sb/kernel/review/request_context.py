@@ -1,9 +1,10 @@
-"""What an operator wants to know beside a request: the calls before it, the agent's requests, and who decided."""
+"""Context of a request for an operator: the calls before it, the agent's requests, and the deciders."""
 
 from __future__ import annotations
 
+from sb.base.sources import MICROSECONDS
+from sb.base.values.frozen import frozen
 from sb.errors import StoreCorrupt
-from sb.frozen import frozen
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.calls.approval import Approval
 from sb.kernel.review.activity import DAY_S
@@ -13,7 +14,6 @@ from sb.kernel.review.needs import CallOrigin, call_origins
 from sb.log.event_log import EventLog
 from sb.log.kinds import APPROVAL_APPROVED, APPROVAL_DENIED, APPROVAL_REVOKED
 from sb.log.people_events import people_events
-from sb.sources import MICROSECONDS
 
 HISTORY_DAYS = 30
 _VERBS = {APPROVAL_APPROVED: "approved", APPROVAL_DENIED: "denied", APPROVAL_REVOKED: "revoked"}
@@ -31,7 +31,7 @@ class Decided:
 
 @frozen
 class RequestContext:
-    """What stands around a request.
+    """The context of a request.
 
     Args:
         before: the calls of its run before it, the newest first.
@@ -48,7 +48,7 @@ class RequestContext:
 
 
 def request_context(log: EventLog, approval: Approval, *, most: int = 5) -> RequestContext:
-    """What stands around a request.
+    """The context of a request.
 
     Args:
         most: calls before it.

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import ClassVar
 
-from sb.frozen import frozen
+from sb.base.values.frozen import frozen
 from sb.kernel.run_context import RECOVERY_AGENT
 from sb.log.event import SEQ_MASK, Event
 from sb.log.event_log import EventLog
@@ -60,7 +60,7 @@ def _field(name: str) -> str:
 
 
 class RunFilter(LogFilter):
-    """What has to be in a run's first event: texts in certain fields, and words in any of them or in the intent."""
+    """Filter on a run's first event: texts in certain fields, and words in any of them or in the intent."""
 
     FIELDS: ClassVar[dict[str, str]] = {
         "agent": "agent",
@@ -94,7 +94,7 @@ def project_name(project: str) -> str:
 
 
 def stated_intent(intent: str, host: str) -> str:
-    """What a run was begun for; "" where a host says no more than that it is its session."""
+    """The stated intent of a run; "" where a host only names its session."""
     return "" if intent == f"{host} session" else intent
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from sb.canonical import encode
-from sb.frozen import frozen
+from sb.base.sources import micros
+from sb.base.values.canonical import encode
+from sb.base.values.frozen import frozen
 from sb.log.event import SEQ_MASK, Subject
 from sb.log.event_log import EventLog
 from sb.log.kinds import RUN_FINISHED, RUN_STARTED, SESSION_CONFLICT, SESSION_TOLD, TOOL_DISPATCH
-from sb.sources import micros
 
 WINDOW_S = 30 * 60  # after which a change is no news any more
 SESSIONS = 50  # that began last
@@ -93,7 +93,7 @@ class SessionConflicts:
         return [conflict for _, conflict in newest.values() if conflict.run != self._run_id]
 
     def record(self, conflict: Conflict) -> None:
-        """Put a conflict on record for both sessions, each of which is told at its next event.
+        """Record a conflict for both sessions; each learns of it at its next event.
 
         Nothing is done if it is among the newest TOLD_ROWS events of this session.
         """

@@ -14,10 +14,10 @@ from dataclasses import asdict, field
 from pathlib import Path
 from typing import Any
 
-from sb.files import write_atomic
-from sb.frozen import mutable
+from sb.base.files import write_atomic
+from sb.base.sources import SYSTEM_CLOCK
+from sb.base.values.frozen import mutable
 from sb.kernel.review.usage import Tokens, Usage
-from sb.sources import SYSTEM_CLOCK
 
 _RUN = re.compile(r"run_[0-9a-f]{16}")
 LARGEST = 1 << 20  # bytes of such a file
@@ -27,7 +27,7 @@ MOST_RECENT = 64  # responses whose later records replace earlier ones
 
 @mutable
 class TranscriptState:
-    """How far a transcript was read, and what was found.
+    """Position in a transcript, and the usage read so far.
 
     Args:
         offset: bytes. inode: of the file.
@@ -87,7 +87,7 @@ class SessionUsage:
 
 
 def load_usage(folder: Path, run_id: str) -> SessionUsage | None:
-    """What was read of a session's transcripts; None if nothing was, or the file cannot be used.
+    """The usage read of a session's transcripts; None if there is none, or the file cannot be used.
 
     Args:
         folder: of these files.
@@ -103,7 +103,7 @@ def load_usage(folder: Path, run_id: str) -> SessionUsage | None:
 
 
 def with_usage(folder: Path, runs: Iterable[str]) -> list[str]:
-    """Those of these sessions of which anything was read; one look at the folder, where most runs have no file."""
+    """The sessions among these with recorded usage; one look at the folder, where most runs have no file."""
     try:
         names = set(os.listdir(folder))
     except OSError:

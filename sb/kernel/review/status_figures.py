@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from sb.sources import micros
+from sb.base.sources import micros
 from sb.store import driver
 
 BUSY_MS = 200  # a status line is drawn again soon

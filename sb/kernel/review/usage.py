@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import fields
 from fnmatch import fnmatchcase
 
+from sb.base.values.frozen import frozen
 from sb.config.kinds import ModelPrice
-from sb.frozen import frozen
 
 PER = 1_000_000  # prices are for a million tokens
 
@@ -61,7 +61,7 @@ def price_of(model: str, prices: Mapping[str, ModelPrice]) -> ModelPrice | None:
 
 
 def cost_usd(usage: Usage, prices: Mapping[str, ModelPrice]) -> float | None:
-    """What the tokens cost in US dollars; None if a price of any that were used is not configured."""
+    """The cost of the tokens in US dollars; None if a price is not configured."""
     cost = 0.0
     for model, tokens in usage.items():
         price = price_of(model, prices)

@@ -7,10 +7,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sb.files import write_atomic
-from sb.frozen import frozen
+from sb.base.files import write_atomic
+from sb.base.sources import MICROSECONDS
+from sb.base.values.frozen import frozen
 from sb.log.event_log import EventLog
-from sb.sources import MICROSECONDS
 
 if TYPE_CHECKING:  # loads all that the log is compared with
     from sb.kernel.review.log_verification import Verification
@@ -23,7 +23,7 @@ MOST_LOGS = 100  # of which the file remembers a verification
 
 @frozen
 class VerificationState:
-    """How far the newest verification of a log can be relied on.
+    """Reliability of a log's newest verification.
 
     Args:
         at: microseconds since the epoch; None if the log was never verified.
@@ -40,7 +40,7 @@ class VerificationState:
 
 @frozen
 class _Entry:
-    """What the file says of one log; `at` in microseconds since the epoch."""
+    """The file's entry for one log; `at` in microseconds since the epoch."""
 
     seq: int
     hash: str
@@ -115,7 +115,7 @@ def _entry(log: EventLog) -> _Entry | None:
 
 
 def _entries(path: Path) -> dict[str, Any]:
-    """What the file says; what cannot be read is no verification."""
+    """The file's entries; an unreadable one counts as no verification."""
     try:
         with path.open("rb") as file:
             entries = json.loads(file.read(LARGEST))

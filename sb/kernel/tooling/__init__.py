@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from sb.kernel.policy.permissions import ToolPolicy as ToolPolicy
     from sb.kernel.registry.registry import ToolRegistry as ToolRegistry
 else:
-    from sb.lazy import lazy_exports
+    from sb.base.lazy import lazy_exports
 
     __getattr__, __all__ = lazy_exports(
         __name__,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
+from sb.base.values.references import full_one, is_session_prefix
 from sb.memory.sessions import PAST_SESSION
 from sb.memory.space import Space
-from sb.references import full_one, is_session_prefix
 
 _SESSIONS = "SELECT id, name FROM memory_sessions WHERE name >= ? AND name < ?"
 _EVENTS = (

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from sb.frozen import frozen
+from sb.base.values.frozen import frozen
 from sb.types import CATEGORIES, Decision, EntityRecord, Event, Fact
 from sb.types.vocabulary import ENTITY_TYPES, EVENT_TYPES
 

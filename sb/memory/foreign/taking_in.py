@@ -7,8 +7,9 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
+from sb.base.text import nearest
+from sb.base.values.frozen import frozen
 from sb.errors import UsageError
-from sb.frozen import frozen
 from sb.log.event_log import EventLog
 from sb.memory.brain import Brain
 from sb.memory.bundle_import import MEMORY_IMPORTED
@@ -19,7 +20,6 @@ from sb.memory.views import View
 from sb.redaction import one_line
 from sb.store.records.places import Execute, Place, checked_scope
 from sb.store.records.sessions import Session
-from sb.text import nearest
 
 SOURCES = ("mem0", "brainctl", "kernle", "claude-memory", "basic-memory", "json", "csv", "markdown")
 UNTRUSTED, TRUSTED = "import", "ingested-document"  # source types: the first is quarantined as configured

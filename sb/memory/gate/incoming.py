@@ -81,7 +81,7 @@ class Gate:
 
     @property
     def cannot_compare(self) -> str:
-        """Why the records that may say the same cannot be found, or ""."""
+        """The reason why the records that may say the same cannot be found, or ""."""
         embedder = self.space.usable_embedder
         if embedder is None or not embedder.in_process:
             return NO_VECTORS + str(self.space.embedder if embedder is None else embedder.model)

@@ -13,9 +13,9 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
+from sb.base.values.numeric import np
 from sb.memory.gate.values import Values, changed, values_of
 from sb.memory.ranking.terms import stem
-from sb.numeric import np
 
 if TYPE_CHECKING:
     from sb.store.embedding.embedder import Vectors

@@ -186,20 +186,20 @@ def changed(one: Values, other: Values) -> str:
 
 
 def _unmentioned(one: Values, other: Values) -> bool:
-    """Whether one text names something that the other does not mention."""
+    """True if one text names something that the other does not mention."""
     there = other.names | other.first
     return any(name not in there and stem(name) not in other.stems for name in one.names)
 
 
 def _other_person(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Whether both speak of persons by pronouns, and of none in common."""
+    """True if both speak of persons by pronouns, and of none in common."""
     persons = _persons()
     here, there = ({persons[word] for word in each if word in persons} for each in (one, other))
     return bool(here and there) and here.isdisjoint(there)
 
 
 def _opposed(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Whether a word here stands against its opposite there, and neither text has both."""
+    """True if a word here stands against its opposite there, and neither text has both."""
     opposites = _opposites()
     for word in one - other:
         against = opposites.get(word)
@@ -209,7 +209,7 @@ def _opposed(one: frozenset[str], other: frozenset[str]) -> bool:
 
 
 def _swapped(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Whether two words or values changed places, and all others stand where they stood; `a and b` may."""
+    """True if two words or values changed places, and all others stand where they stood; `a and b` may."""
     if len(one) != len(other) or one == other:
         return False
     places = [place for place, pair in enumerate(zip(one, other, strict=True)) if pair[0] != pair[1]]
@@ -223,7 +223,7 @@ def _swapped(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
 
 
 def _turned(one: Values, other: Values) -> bool:
-    """Whether a link, such as `from` or `over`, leads to something else that both texts mention."""
+    """True if a link, such as `from` or `over`, leads to something else that both texts mention."""
     here, there = _linked(one.sequence), _linked(other.sequence)
     for link, targets in here.items():
         others = there.get(link)

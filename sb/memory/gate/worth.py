@@ -10,8 +10,8 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 
+from sb.base.values.frozen import frozen
 from sb.config.memory_gate import GateSettings
-from sb.frozen import frozen
 from sb.memory.decay import faded
 from sb.memory.gate.likeness import Comparer
 from sb.memory.ranking.encoding import NOTHING
@@ -202,7 +202,7 @@ def terms_of(row: Row) -> frozenset[int]:
 
 
 def shares(terms: frozenset[int], counted: bytes) -> bool:
-    """Whether two texts have so many words in common that they may say the same.
+    """True if two texts have so many words in common that they may say the same.
 
     Args:
         terms: the words of one. counted: of the other, as ranking counts them.

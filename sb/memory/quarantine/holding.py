@@ -21,7 +21,7 @@ from sb.store.records.edges import DERIVED_FROM
 from sb.store.records.places import Execute
 
 if TYPE_CHECKING:
-    from sb.kernel.attacks.verdict import AttackVerdict
+    from sb.kernel.red_team.verdict import AttackVerdict
 
 ATTACK = "attack"  # the tag of what is marked
 HOLD = "quarantine"  # the operation in a record's history
@@ -128,7 +128,7 @@ class Holding:
         return self._attacks([row]).get(row["uid"], "")
 
     def names_held(self, row: Row, former: Row) -> bool:
-        """Whether a changed record names a quarantined source that it did not name before, or has an untrusted one."""
+        """True if a changed record names a quarantined source that it did not name before, or has an untrusted one."""
         new = set(sources_of(row)) - set(sources_of(former))
         source = row["source_type"] if row["source_type"] != former["source_type"] else ""
         known = self._space.records.known(list(new)).values() if new else ()
@@ -168,8 +168,8 @@ class Holding:
 
 def _verdict(row: Row) -> tuple[AttackVerdict, str]:
     """Whether what a record says reads like an attack, and the text that was read."""
-    from sb.kernel.attacks.detector import check
-    from sb.kernel.attacks.verdict import Origin
+    from sb.kernel.red_team.detector import check
+    from sb.kernel.red_team.verdict import Origin
 
     text = f"{row['text']}\n{row['fields']}"
     return check(text, origin=Origin.MEMORY), text

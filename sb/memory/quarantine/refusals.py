@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from sb.base.text import checked_name, shorten
 from sb.config.guards import OFF
 from sb.errors import DeniedError
 from sb.memory.space import Space
-from sb.text import checked_name, shorten
 
 if TYPE_CHECKING:
-    from sb.kernel.attacks.verdict import AttackVerdict
+    from sb.kernel.red_team.verdict import AttackVerdict
 
 MEMORY = "memory"  # where the text was found
 
@@ -50,8 +50,8 @@ def checked_relation(space: Space, relation: str, agent: str) -> str:
             f"relation is {shorten(name, 40)!r}, may be up to six words and {_LONGEST_RELATION} characters, such as depends_on"
         )
     if space.settings.attacks != OFF:
-        from sb.kernel.attacks.detector import check
-        from sb.kernel.attacks.verdict import Origin
+        from sb.kernel.red_team.detector import check
+        from sb.kernel.red_team.verdict import Origin
 
         said = name.replace("_", " ").replace("-", " ")
         verdict = check(said, origin=Origin.MEMORY)
@@ -73,7 +73,7 @@ def attacks_on_record(space: Space, agent: str = "") -> Iterator[None]:
     try:
         yield
     except AttackRefused as refusal:
-        from sb.kernel.attacks.screening import record_attack
+        from sb.kernel.red_team.screening import record_attack
         from sb.log.event import Subject
         from sb.log.event_log import EventLog
 

@@ -11,9 +11,11 @@ from typing import Any
 
 import orjson
 
-from sb.canonical import digest
+from sb.base.sources import iso
+from sb.base.values.canonical import digest
+from sb.base.values.frozen import frozen
+from sb.base.values.references import full_one
 from sb.errors import DeniedError, NotFoundError
-from sb.frozen import frozen
 from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Decider, signed_statement
 from sb.log import kinds
@@ -26,8 +28,6 @@ from sb.memory.quarantine.spreading import quarantine
 from sb.memory.record_writer import RecordWriter
 from sb.memory.space import Space
 from sb.memory.views import View
-from sb.references import full_one
-from sb.sources import iso
 from sb.store.records.columns import ERASED, QUARANTINED, SUPERSEDED, Row
 from sb.store.records.edges import DERIVED_FROM, SUPERSEDES, Edge
 from sb.store.records.rows import to_row

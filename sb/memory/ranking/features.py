@@ -12,10 +12,10 @@ from functools import wraps
 from math import isnan
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from sb.base.values.numeric import np
 from sb.memory.ranking.encoding import DIGIT, MOST_NAMES, NAMES
 from sb.memory.ranking.roles import ASSISTANT, USER
 from sb.memory.ranking.term_counts import Counted
-from sb.numeric import np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

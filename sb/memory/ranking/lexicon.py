@@ -7,10 +7,10 @@ from itertools import repeat
 from threading import RLock
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from sb.base.values.numeric import np
 from sb.memory.ranking.encoding import NOTHING, word_number
 from sb.memory.ranking.terms import STOP_WORDS, TIME_WORDS, stem, words
 from sb.memory.ranking.text_pool import Laid, TextPool
-from sb.numeric import np
 from sb.store.index.ranked_rows import Stored
 
 if TYPE_CHECKING:

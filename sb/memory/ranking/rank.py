@@ -7,6 +7,7 @@ from functools import partial
 from itertools import repeat
 from typing import NamedTuple
 
+from sb.base.values.numeric import np
 from sb.memory.ranking.candidate import Candidates
 from sb.memory.ranking.features import FEATURES, Values, date, match, vec
 from sb.memory.ranking.lexicon import Lexicon, Read
@@ -14,7 +15,6 @@ from sb.memory.ranking.questions import Query
 from sb.memory.ranking.statistics import Statistics
 from sb.memory.ranking.term_counts import Counted
 from sb.memory.ranking.weights import Weights
-from sb.numeric import np
 
 # Of `match`, `vec` and `date` together, for what shares no word with the question: of the evidence among the first five
 # none had less, of what is nearest to a question about something else two thirds (docs/reference/retrieval.md).

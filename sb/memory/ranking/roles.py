@@ -56,7 +56,7 @@ def role_by_name(name: str) -> str:
 
 @lru_cache(_REMEMBERED)
 def is_generic(name: str) -> bool:
-    """Whether a speaker's name is a role, and so in a question a word as any other."""
+    """True if a speaker's name is a role, and so in a question a word as any other."""
     return not _MODELS.intersection(words(name)) and bool(role_by_name(name))
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from sb.base.values.numeric import np
 from sb.memory.ranking.candidate import Candidates
 from sb.memory.ranking.encoding import ASKING
 from sb.memory.ranking.lexicon import Array, Lexicon, Read
 from sb.memory.ranking.questions import Query
 from sb.memory.ranking.statistics import Statistics, idf
 from sb.memory.ranking.terms import MOST_TERMS, stem
-from sb.numeric import np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

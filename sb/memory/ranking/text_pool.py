@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from sb.base.values.numeric import np
 from sb.memory.ranking.encoding import NOTHING
-from sb.numeric import np
 from sb.store.index.ranked_rows import Stored
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
-from sb.frozen import frozen
-from sb.numeric import np
+from sb.base.values.frozen import frozen
+from sb.base.values.numeric import np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import orjson
 
+from sb.base.sources import iso
+from sb.base.text import checked_name
 from sb.errors import DeniedError
 from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Decider, signed_statement
@@ -18,9 +20,7 @@ from sb.memory.space import Space
 from sb.memory.trust.authority import with_authority
 from sb.memory.trust.store import KIND, place_of_operators
 from sb.memory.writer import Batch, Writer
-from sb.sources import iso
 from sb.store.records.rows import to_moment
-from sb.text import checked_name
 from sb.types import TrustAssessment
 
 TRUST_SET = "memory.trust_set"

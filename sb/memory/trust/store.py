@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from sb.base.sources import Clock
 from sb.memory.trust.authority import given_by
 from sb.memory.trust.scores import (
     GENERAL,
@@ -20,7 +21,6 @@ from sb.memory.trust.scores import (
     standings,
     trust_in_memory,
 )
-from sb.sources import Clock
 from sb.store.records.columns import ACTIVE, Row
 from sb.store.records.places import GLOBAL, Place, Places
 from sb.store.records.store import RecordStore
@@ -63,7 +63,7 @@ class TrustStore:
         return None if found is None else found.score
 
     def is_lower(self, stack: str, agent: str, other: str) -> bool:
-        """Whether one agent is trusted less than another one, and therefore changes nothing that this one wrote."""
+        """True if one agent is trusted less than another one, and therefore changes nothing that this one wrote."""
         known = self.standings(stack)
         if not known or agent == other:
             return False

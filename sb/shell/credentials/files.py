@@ -54,7 +54,7 @@ class Secret(NamedTuple):
     kind: str = ""
 
     def read_by(self, word: str) -> str:
-        """Why a word of a command line reads it."""
+        """The reason why a word of a command line reads it."""
         return f"reads {self.what}: {display(word, 80)}"
 
 

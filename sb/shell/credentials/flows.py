@@ -335,7 +335,7 @@ class Trail(TextTrail):
         return found
 
     def _of_env_file(self, arguments: Sequence[str], code: str) -> str:
-        """Why code prints a key of the environment file that its interpreter loads, or ""."""
+        """The reason why code prints a key of the environment file that its interpreter loads, or ""."""
         if not any(word.startswith("--env-file") for word in arguments):
             return ""
         shows = {"-p", "-pe", "--print"} & {*arguments} or compiled(_PRINTS).search(code)
@@ -485,7 +485,7 @@ class Trail(TextTrail):
 
 
 def _read_by_sql(arguments: Sequence[str], stdin: Input) -> str:
-    """Why statements read a credential's file, or ""."""
+    """The reason why statements read a credential's file, or ""."""
     texts = [*arguments, *([stdin.text] if stdin.kind == "text" else [])]
     return next(
         filter(None, (secret_in_code(text) for text in texts if compiled(_FILES_OF_SQL).search(text))), ""

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from sb.repository import git_root
+from sb.base.repository import git_root
 from sb.shell.destinations.copying import copied
 from sb.shell.parsing.words import compiled, display, is_literal
 from sb.shell.places.guarded import refusal

@@ -144,7 +144,7 @@ def _named(judge: Judge, arguments: Sequence[str], words: Sequence[str], *, make
 
 def _lands(judge: Judge, base: str, arguments: Sequence[str]) -> Iterator[Finding]:
     """Judge the folders that packages are put into: what lies there may be overwritten, and runs later."""
-    from sb.repository import git_root
+    from sb.base.repository import git_root
     from sb.shell.snapshots.area import temporary_folders  # most lines install nothing
 
     own = git_root(judge.paths.folders[0]) or judge.paths.folders[0]

@@ -11,17 +11,17 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sb.base.files import write_atomic
 from sb.base.reading import Problem, Report
-from sb.canonical import digest
+from sb.base.text import nearest
+from sb.base.values.canonical import digest
 from sb.config.pack_files import PackFile
 from sb.config.sources import read_bytes, read_settings
-from sb.files import write_atomic
 from sb.shell.credentials.files import SHIPPED_SECRETS, OwnSecrets
 from sb.shell.packs.packing import FORMAT, read_document, read_pack
 from sb.shell.packs.secret_packing import OWN_SECTIONS, own_secrets
 from sb.shell.packs.table import PACKS
 from sb.shell.programs.ruleset import SHIPPED_RULES, Ruleset, Table, merged, shipped
-from sb.text import nearest
 
 _MOST_CACHED = 64  # compiled packs; the oldest go
 

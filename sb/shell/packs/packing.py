@@ -25,8 +25,8 @@ from sb.base.reading import (
     read_fields,
     record,
 )
+from sb.base.text import shorten
 from sb.config.document import parse_document
-from sb.text import shorten
 
 CLASSES = {"read_only": "R", "local_write": "W", "network": "N", "destructive": "D"}
 FORMAT = 2  # of a compiled pack; another number makes caches worthless

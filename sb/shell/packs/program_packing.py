@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from sb.base.reading import Field, Kind, Place, items, matching, one_or_more, record
+from sb.base.text import nearest
 from sb.shell.packs.packing import CLASSES, Section, listed, no_repeats, safety_class, words
-from sb.text import nearest
 
 TRAITS = {
     "any_program": "its operands may be a program, although a rule is about it",
@@ -174,7 +174,7 @@ def _variables(values: dict[str, tuple[str, ...]], place: Place) -> dict[str, st
 
 
 def _contradiction(name: str, program: Program, rule: str) -> str:
-    """Why a record cannot be true, by itself or beside the class of its program; "" if it can."""
+    """The reason why a record cannot be true, by itself or beside the class of its program; "" if it can."""
     for one, other in _OPPOSITE:
         if {one, other} <= {*program.traits}:
             return f"{name} is both {one} ({TRAITS[one]}) and {other} ({TRAITS[other]})"

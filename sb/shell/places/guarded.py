@@ -90,5 +90,5 @@ def with_links_followed(places: Iterable[Place]) -> list[Place]:
 
 
 def refusal(path: str) -> str:
-    """Why a change of a guarded place is refused."""
+    """The reason why a change of a guarded place is refused."""
     return f"{path}: decides how calls are judged; agents must not change it"

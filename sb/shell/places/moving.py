@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sb.repository import project_folder
+from sb.base.repository import project_folder
 from sb.shell.parsing.inputs import Input
 from sb.shell.parsing.nodes import Word
 from sb.shell.parsing.outputs import substituted

@@ -409,7 +409,7 @@ class Paths:
         return setting[0] if setting else ""
 
     def sensitive(self, word: str) -> str:
-        """Why a write to a word's path needs approval, or ""."""
+        """The reason why a write to a word's path needs approval, or ""."""
         if self.elsewhere:
             return ""
         if not is_sure(word):

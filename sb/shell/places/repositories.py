@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Sequence
 
-from sb.repository import git_root
+from sb.base.repository import git_root
 
 _LONGEST = 4096  # bytes of a `.git` that says where the repository is
 

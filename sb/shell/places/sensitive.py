@@ -260,7 +260,7 @@ def repository_fits(parts: Sequence[str], fits: Callable[[str, str], bool]) -> b
 
 
 def sensitive_end(parts: Sequence[str]) -> str:
-    """Why a write to a path of which only the end is known needs approval, or "".
+    """The reason why a write to a path of which only the end is known needs approval, or "".
 
     Args:
         parts: the folded components behind what is not known.
@@ -285,7 +285,7 @@ def setting_below(parts: Sequence[str]) -> str:
 
 
 def _of_a_home(parts: Sequence[str]) -> str:
-    """Why a write to a path of a home, given with its folded components in there, needs approval, or ""."""
+    """The reason why a write to a path of a home, given with its folded components in there, needs approval, or ""."""
     if any("/".join(parts[:count]) in _LOGIN_PATHS for count in (1, 2, 3)):
         return "changes files of a login or of another program"
     if "/".join(parts[:-2]) in _OWN_PROGRAMS and parts[-2] in _OF_EVERY_SYSTEM:
@@ -294,7 +294,7 @@ def _of_a_home(parts: Sequence[str]) -> str:
 
 
 def sensitive(place: str, home: str) -> str:
-    """Why a write to an absolute path needs approval, or ""."""
+    """The reason why a write to an absolute path needs approval, or ""."""
     if place.startswith(_HARMLESS_DEVICES):
         return ""
     if (place + "/").startswith(_OF_THE_SYSTEM):

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
+from sb.base.text import human_bytes, normal_name
 from sb.shell.credentials.files import PRIVATE, secret_path
 from sb.shell.parsing.words import compiled
 from sb.shell.places.guarded import Guarded
 from sb.shell.places.places import located
 from sb.shell.places.sensitive import LOOKS_SPECIAL, folded, host_setting, sensitive
 from sb.shell.snapshots.overwriting import Change, Unknown, written
-from sb.text import human_bytes, normal_name
 
 MOST_LET_GO = 400_000  # entries of a scratch folder that are looked at
 # The most that is kept of a line whose other changes are not known, so that builds do not fill the store.
@@ -340,7 +340,7 @@ def _refuse_device(path: str, status: os.stat_result, device: int) -> None:
 
 
 def _not_scratch(change: Change, area: Area, of_project: bool) -> str:
-    """Why a path must not be deleted without a snapshot, or ""."""
+    """The reason why a path must not be deleted without a snapshot, or ""."""
     if not (change.removed and change.tree) or not os.path.isdir(change.path) or os.path.islink(change.path):
         return "" if change.removed and not of_project else "it is not scratch"
     if of_project and (why := area.scratch(change.path)):

@@ -7,7 +7,7 @@ import stat
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 
-from sb.repository import git_root
+from sb.base.repository import git_root
 from sb.shell.programs.options import parsed
 from sb.shell.snapshots.git_ignore import Ignored
 from sb.shell.snapshots.git_index import Comparison, Index, read_index

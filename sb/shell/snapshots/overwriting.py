@@ -7,9 +7,9 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from sb.base.text import normal_name
 from sb.shell.places.places import located, resolved
 from sb.shell.programs.options import parsed
-from sb.text import normal_name
 
 _MOST_COPIED = 2000  # entries of a folder that is copied
 _DEVICES = ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty")

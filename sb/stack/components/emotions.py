@@ -70,7 +70,7 @@ def _by_words(episode: Episode) -> dict[str, Any]:
 
 
 def _said_by_words(episode: Episode) -> bool:
-    """Whether nobody said more of it than its words do."""
+    """True if nobody said more of it than its words do."""
     kept = {field: getattr(episode, field) for field in _FIELDS if getattr(episode, field)}
     return kept == {field: value for field, value in _by_words(episode).items() if value}
 

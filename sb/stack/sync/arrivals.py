@@ -44,7 +44,7 @@ class Arrivals:
         self.refused: dict[str, None] = {}  # ids of what was left out
 
     def is_strange(self, stored: StoredChange) -> bool:
-        """Whether neither this home nor an operator of it sealed a change; asked before it is sealed anew here."""
+        """True if neither this home nor an operator of it sealed a change; asked before it is sealed anew here."""
         uid = stored.change.uid
         if self._feed.sealer.status(stored.document, stored.seal) not in (OURS, "operator"):
             self._strangers.add(uid)
@@ -100,11 +100,11 @@ class Arrivals:
         return self._screening.decided(found, change.place.scope, is_handoff=change.kind == "handoff")
 
     def strange(self, uid: str) -> bool:
-        """Whether a change that came was sealed by nobody who counts here."""
+        """True if a change that came was sealed by nobody who counts here."""
         return uid in self._strangers
 
     def escalated(self, change: Change) -> str:
-        """Why what a change says has to wait for an operator; "" if it has not."""
+        """The reason why what a change says has to wait for an operator; "" if it has not."""
         screened = self.look(change)
         waits = screened.labels and screened.action == ESCALATE
         return f"personal data ({', '.join(screened.labels)})" if waits else ""

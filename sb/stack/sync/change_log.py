@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from sb.frozen import frozen
+from sb.base.values.frozen import frozen
 from sb.memory.space import Space
 from sb.stack.sync.changes import Change, Dot, Seen, damaged, parse, together
 from sb.stack.sync.seals import Sealer
@@ -127,7 +127,7 @@ class ChangeLog:
 
     @property
     def ours(self) -> bool:
-        """Whether this home may speak for it."""
+        """True if this home may speak for it."""
         return self.home == self.sealer.home
 
     def position(self, execute: Execute) -> Position:

@@ -12,9 +12,9 @@ from typing import Any
 
 import orjson
 
-from sb.canonical import MAX_INTEGER
+from sb.base.values.canonical import MAX_INTEGER
+from sb.base.values.frozen import frozen
 from sb.errors import CheckFailed
-from sb.frozen import frozen
 from sb.memory.record_writer import count_words
 from sb.store.records.columns import ACTIVE, DEFAULTS, FORGOTTEN, QUARANTINED, SUPERSEDED, Row
 from sb.store.records.descriptors import DESCRIPTORS
@@ -228,7 +228,7 @@ def together(left: Seen, right: Seen) -> dict[str, int]:
 
 
 def covers(left: Seen, right: Seen) -> bool:
-    """Whether one has seen all that the other has."""
+    """True if one has seen all that the other has."""
     return all(left.get(name, 0) >= count for name, count in right.items())
 
 

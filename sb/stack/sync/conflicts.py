@@ -6,10 +6,10 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
+from sb.base.values.references import full_one
 from sb.errors import NotFoundError
 from sb.memory.masking import masked_text
 from sb.memory.writer import Batch, Inserter, Writer
-from sb.references import full_one
 from sb.stack.container import Container
 from sb.stack.sync.arrivals import Arrivals
 from sb.stack.sync.change_log import NEW, StoredChange

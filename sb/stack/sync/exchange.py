@@ -13,9 +13,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import islice
 
+from sb.base.values.frozen import frozen
 from sb.config.scope_patterns import any_matches
 from sb.errors import UsageError
-from sb.frozen import frozen
 from sb.log.event_log import EventLog
 from sb.memory.erasure import erase
 from sb.protocols import SyncResult
@@ -46,7 +46,7 @@ class Reach:
     withheld: Collection[str] = frozenset()
 
     def covers(self, place: Place) -> bool:
-        """Whether what stands there may."""
+        """True if what stands there may."""
         return (
             (not place.owner or place.owner in self.cores)
             and (self.view is None or place.scope in self.view)
@@ -55,7 +55,7 @@ class Reach:
         )
 
     def carries(self, change: Change) -> bool:
-        """Whether this may: a handoff for somebody only with the core of that one, or of who sent it."""
+        """True if this may: a handoff for somebody only with the core of that one, or of who sent it."""
         recipient = change.parts.get("fields.recipient") if change.kind == "handoff" else ""
         between = not recipient or recipient in self.cores or change.agent in self.cores
         return between and self.covers(change.place)

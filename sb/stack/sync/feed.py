@@ -81,7 +81,7 @@ class Feed(ChangeLog):
         self._reached(execute, record=heads[0], change=heads[1], edge=heads[2])
 
     def unstamped(self, execute: Execute, record: int) -> bool:
-        """Whether a record was changed since changes were last written down."""
+        """True if a record was changed since changes were last written down."""
         found = self.position(execute)
         row = execute(
             "SELECT ? > ? OR EXISTS (SELECT 1 FROM record_history WHERE record = ? AND id > ?)",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sb.frozen import frozen
+from sb.base.values.frozen import frozen
 from sb.redaction import MASK
 from sb.stack.sync.changes import KEYED, STANDING, TEXT, TRUST, Change
 

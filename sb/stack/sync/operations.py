@@ -62,7 +62,7 @@ class SyncOperations:
         return self.synchroniser.pending()
 
     def is_online(self) -> bool:
-        """Whether there is another database, and it can be opened."""
+        """True if there is another database, and it can be opened."""
         return self.synchroniser.online()
 
     def conflicts(self) -> list[SyncConflict]:

@@ -86,7 +86,7 @@ class Receiver:
 
     @property
     def waiting(self) -> bool:
-        """Whether some of what was received is to be looked at once more, at the end."""
+        """True if some of what was received is to be looked at once more, at the end."""
         return bool(self._unrelated or self._unnamed)
 
     def check(self, page: Iterable[StoredChange]) -> None:
@@ -133,7 +133,7 @@ class Receiver:
         ]
 
     def may_erase(self, stored: StoredChange) -> bool:
-        """Whether an erasure elsewhere counts here: a stranger's file erases nothing."""
+        """True if an erasure elsewhere counts here: a stranger's file erases nothing."""
         return not self._holds or not self.arrivals.is_strange(stored)
 
     def _received(self, execute: Execute, stored: StoredChange, row: Row | None) -> Outcome:
@@ -379,7 +379,7 @@ class Receiver:
             self._hold_changed(execute, row, change)
 
     def _waits_here(self, row: Row, uid: str) -> bool:
-        """Whether a quarantine is this database's own, or who lifts it is a stranger."""
+        """True if a quarantine is this database's own, or who lifts it is a stranger."""
         former = self._feed.stored(row["id"])
         told = former is not None and former.now.parts[STANDING]["state"] == QUARANTINED
         return not told or self.arrivals.strange(uid)

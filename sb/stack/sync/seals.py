@@ -14,12 +14,12 @@ from typing import Any
 
 import orjson
 
+from sb.base.sources import Clock, iso
 from sb.config import Config
 from sb.errors import CheckFailed, DeniedError
 from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Decider, Label, Operator, signed_statement
 from sb.memory.bundles import seal_status
-from sb.sources import Clock, iso
 from sb.store.secret import derived_key, home_secret
 
 OURS = "home"  # the standing of what this home sealed
@@ -59,7 +59,7 @@ class Sealer:
         return orjson.dumps(signed_statement(self._by, facts))
 
     def unsigned(self, seal: bytes) -> bool:
-        """Whether this home made a seal that no operator signed."""
+        """True if this home made a seal that no operator signed."""
         said = orjson.loads(seal)["statement"]
         return bool(said["home"] == self.home and not said["key"])
 

@@ -91,7 +91,7 @@ class Synchroniser:
         return pending(self._space, self._container.stack_id, self._reach, self._remote)
 
     def online(self) -> bool:
-        """Whether there is another database that can be opened."""
+        """True if there is another database that can be opened."""
         if self._remote is None:
             return False
         try:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from threading import Lock
 
+from sb.base.values.frozen import frozen
 from sb.config.memory import Memory
 from sb.errors import EmbedderError
-from sb.frozen import frozen
 from sb.store.embedding.embedder import Embedder
 
 _LOADING = Lock()  # two threads may ask for the model at once; loading it waits for nothing else

@@ -14,9 +14,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sb.base.values.frozen import frozen
+from sb.base.values.numeric import np
 from sb.errors import EmbedderError
-from sb.frozen import frozen
-from sb.numeric import np
 from sb.store.embedding.embedder import MOST_CHARACTERS, unit
 from sb.store.embedding.token_statistics import TokenStatistics
 from sb.store.embedding.tokens import SPACE, WordTokens, load_tokenizer

@@ -9,9 +9,9 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
+from sb.base.values.frozen import frozen
+from sb.base.values.numeric import np
 from sb.errors import StoreCorrupt
-from sb.frozen import frozen
-from sb.numeric import np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sb.numeric import np
+from sb.base.values.numeric import np
 from sb.store.embedding import native
 
 if TYPE_CHECKING:

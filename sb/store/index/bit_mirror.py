@@ -12,7 +12,7 @@ from itertools import takewhile
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
-from sb.numeric import np
+from sb.base.values.numeric import np
 from sb.store.database import Database
 from sb.store.index.bit_vectors import BitIndex
 
@@ -87,7 +87,7 @@ def _least(differing: np.ndarray, k: int) -> np.ndarray:
 
 
 class _Written(NamedTuple):
-    """What this process wrote in one transaction.
+    """Writes of this process in one transaction.
 
     Args:
         numbers: of the records, in their order. bits: number, place and bits of those whose texts say something.
@@ -110,7 +110,7 @@ class BitMirror:
         self._lock = Lock()  # of all these; nobody waits for the database while having it
 
     def holds(self, model: str, place: int) -> bool:
-        """Whether the bits of a place are here already."""
+        """True if the bits of a place are here already."""
         return (model, place) in self._held
 
     def last(self) -> int:

@@ -12,8 +12,8 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sb.base.values.numeric import np
 from sb.errors import StoreError
-from sb.numeric import np
 from sb.store.database import Database
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class BitIndex:
         self._missing: str | None = None
 
     def unavailable(self, model: str) -> str:
-        """Why not all vectors of this model can be compared by bits; "" if they can."""
+        """The reason why not all vectors of this model can be compared by bits; "" if they can."""
         kept: dict[str, Any] = dict(
             self._database.query(
                 "SELECT name, value FROM index_state WHERE name IN (?, ?)", (_MODEL, _BEHIND)
@@ -85,7 +85,7 @@ class BitIndex:
         return records[there], np.frombuffer(bits, np.uint8).reshape(len(records), -1)[there]
 
     def _chunks(self, model: str, place: int) -> tuple[bytes, bytes, bytes] | None:
-        """Which entries of a place's chunks are in use, their records, and their bits."""
+        """The used entries of a place's chunks, their records, and their bits."""
         if self._database.query("SELECT value FROM index_state WHERE name = ?", (_MODEL,)) != [(model,)]:
             return None  # the tables may not even exist
         chunks = self._database.query(_CHUNKS, (place, _MODEL, model))
@@ -95,7 +95,7 @@ class BitIndex:
         return valid, numbers, bits
 
     def prepared(self, execute: Execute, model: str = "", dimensions: int = 0) -> bool:
-        """Whether bits are to be written as well, after making their table what it has to be.
+        """True if bits are to be written as well, after making their table what it has to be.
 
         Args:
             model: whose bits it has to hold; "" leaves it as it is.

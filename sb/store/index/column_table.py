@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from threading import RLock
 from typing import TYPE_CHECKING
 
-from sb.numeric import np
+from sb.base.values.numeric import np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -175,7 +175,7 @@ class WordIndex:
         return [int(n) for (n,) in self._database.query(sql, (expression, end, *parameters, k))]
 
     def ranked_by(self, records: Sequence[int], changes: int | None = None) -> RankedRows:
-        """What ranking has to know of records, in the order of their numbers.
+        """The facts that ranking needs of records, in the order of their numbers.
 
         Args:
             changes: see `RecordCache.at`.
@@ -198,7 +198,7 @@ class WordIndex:
         parameters: tuple[Any, ...] = (),
         changes: int | None = None,
     ) -> list[int]:
-        """What was said right before and after these records in their sessions, in some places.
+        """The records right before and after these in their sessions, in some places.
 
         Args:
             where: SQL over `r`, the table of records, that they meet too; parameters: its values.
@@ -223,7 +223,7 @@ class WordIndex:
         return [text for (text,) in self._database.query(sql, tuple(records))]
 
     def check(self) -> bool:
-        """Whether the index says what the records say; reads both entirely."""
+        """True if the index says what the records say; reads both entirely."""
         from sb.errors import StoreCorrupt
 
         try:
@@ -238,7 +238,7 @@ class WordIndex:
         return int(self._database.query("SELECT count(*) FROM record_index_docsize")[0][0])
 
     def finds(self, expression: str, record: int) -> bool:
-        """Whether one record is among those that match."""
+        """True if one record is among those that match."""
         sql = "SELECT 1 FROM record_index WHERE record_index MATCH ? AND rowid = ?"
         return bool(self._database.query(sql, (expression, record)))
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
-from sb.numeric import np
+from sb.base.values.numeric import np
 from sb.store.database import Database
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ class Postings:
         return known
 
     def _read(self, records: _Records, stem: str, known: _Word) -> _Word:
-        """The postings of a word, of which some are known."""
+        """The postings of a word; known ones are not read again."""
         count = len(records.ids)
         found = self._listed(_OF_WORD, records, stem, known.counted)
         at, in_prev = _places_in(records.ids, found >> 1), found & 1
@@ -169,7 +169,7 @@ class Postings:
         return known
 
     def _listed(self, sql: str, records: _Records, term: str, counted: int) -> NDArray[np.int64]:
-        """What a statement lists of a term in the records after the first ones."""
+        """The postings that a statement lists of a term, after the first records."""
         ((found,),) = self._database.query(sql, (term, _last(records.ids[:counted]), _last(records.ids)))
         return np.array(orjson.loads(found), np.int64)
 

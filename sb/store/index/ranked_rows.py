@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sb.numeric import np
+from sb.base.values.numeric import np
 from sb.store.index.column_table import ColumnTable
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _COLUMNS = (
 
 
 class RankedRow(NamedTuple):
-    """What ranking has to know of a record.
+    """The facts that ranking needs of a record.
 
     Args:
         texts: those of the record and of the two before it that it quotes, `NO_TEXT` for none.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from sb.numeric import np
+from sb.base.values.numeric import np
 from sb.store.database import Database
 from sb.store.index.bit_mirror import BitMirror
 from sb.store.index.bit_vectors import BitIndex, Execute, bits_of
@@ -302,7 +302,7 @@ class VectorIndex:
         )
 
     def _proposed(self, model: str, query: Vectors, place: int, k: int, changes: int | None) -> list[int]:
-        """What bits propose: of the place's own in this process where they are known to be current."""
+        """The candidates that bits propose, from this process's copy where it is current."""
         if changes is None or len(query) % 64:
             return self._bits.nearest(model, query, place, k)
         return self._mirror.nearest(model, query, place, k, changes)[0]
@@ -346,7 +346,7 @@ def proposals(k: int) -> int:
 
 
 def _columns(length: int) -> tuple[tuple[str, str], tuple[str, str], tuple[str, str, int]]:
-    """What is kept of a vector of so many numbers."""
+    """The columns stored for a vector of this many numbers."""
     return ("id", "i8"), ("place", "i8"), ("vector", "f4", length)
 
 

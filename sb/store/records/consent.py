@@ -19,7 +19,7 @@ LACKS_CONSENT = """instr(r.fields, '"subject_ids"') > 0 AND EXISTS (
 
 
 def lacks_consent(fields: Mapping[str, Any]) -> bool:
-    """Whether somebody in `subject_ids` is not in `consent_grants`."""
+    """True if somebody in `subject_ids` is not in `consent_grants`."""
     return bool(set(fields.get("subject_ids") or ()) - set(fields.get("consent_grants") or ()))
 
 
@@ -45,7 +45,7 @@ def difference(fields: str, others: str) -> str:
 
 
 def names_people(fields: str) -> bool:
-    """Whether the fields of a row say whom it is about, who may read it, or who agreed; nearly none do."""
+    """True if the fields of a row say whom it is about, who may read it, or who agreed; nearly none do."""
     return any(f'"{name}"' in fields for name in PEOPLE)
 
 

@@ -14,7 +14,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from sb.frozen import frozen
+from sb.base.values.frozen import frozen
 from sb.types import Remembered
 from sb.types import vocabulary as words
 
@@ -174,7 +174,7 @@ class Descriptor:
 
     @cached_property
     def reads(self) -> bool:
-        """Whether it says how often it was read."""
+        """True if it says how often it was read."""
         return READ.keys() <= set(self.attributes)
 
     @cached_property
@@ -199,7 +199,7 @@ class Descriptor:
 
     @cached_property
     def said_by_text(self) -> bool:
-        """Whether the searchable text is an attribute's value as it is, so that it need not be kept twice."""
+        """True if the searchable text is an attribute's value as it is, so that it need not be kept twice."""
         return len(self.text + self.also) == 1 and str in self.shapes[self.text[0]].accepted
 
     @cached_property

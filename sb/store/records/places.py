@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from sb.base.text import LONGEST_NAME
+from sb.base.values.frozen import frozen
 from sb.config.kinds import SCOPE
-from sb.frozen import frozen
 from sb.store.database import Database
-from sb.text import LONGEST_NAME
 
 GLOBAL = "global"
 RESERVED = "sb:"  # before the names under which SecondBrain itself writes

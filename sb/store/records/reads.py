@@ -100,7 +100,7 @@ class ReadLog:
         return int(cursor.rowcount)
 
     def count(self, execute: Execute, record: int, place: int, at: float) -> None:
-        """Counts one use of a record that is no read, such as a restatement that was merged into it."""
+        """Counts a use of a record other than a read, such as a restatement that was merged into it."""
         execute(
             "INSERT INTO record_stats (record, place, accessed, last_accessed) VALUES (?, ?, 1, ?)"
             " ON CONFLICT (record) DO UPDATE SET accessed = accessed + 1, last_accessed = max(last_accessed, ?)",

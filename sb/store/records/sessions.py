@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sb.frozen import frozen
+from sb.base.values.frozen import frozen
 from sb.store.database import Database
 from sb.store.records.places import Execute
 

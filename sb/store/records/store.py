@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
+from sb.base.sources import SYSTEM_CLOCK, Clock
 from sb.errors import NotFoundError, VersionConflictError
-from sb.sources import SYSTEM_CLOCK, Clock
 from sb.store import driver
 from sb.store.database import Database
 from sb.store.records.columns import ACTIVE, COLUMNS, CONTENT, DEFAULTS, ERASED, LONGEST_QUOTE, Row

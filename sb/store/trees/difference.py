@@ -12,13 +12,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from sb.frozen import mutable
+from sb.base.text import counted, human_bytes
+from sb.base.values.frozen import mutable
 from sb.store.pack_file import ABSENT, FILE, FOLDER, LINK, Entry
 from sb.store.trees.git_program import CannotStore, Deadline, Git
 from sb.store.trees.part import Part
 from sb.store.trees.repository_files import LINKED, OPERATIONS, Stored, commits_of, names_objects
 from sb.store.trees.store import StoredTree
-from sb.text import counted, human_bytes
 
 _LINK_MODE, _FOLDER_MODE, _GITLINK_MODE = "120000", "040000", "160000"
 _MOST_BELOW = 20_000  # entries of folders that a call made
@@ -201,7 +201,7 @@ class Comparing:
             self._note(Entry(path, FILE, part.mode(raw.name, raw.mode)), blob=raw.blob)
 
     def _modes(self, part: Part, after: Part | None) -> None:
-        """Note files of which the mode alone changed, in bits that git's trees do not hold."""
+        """Note files whose mode alone changed, in bits that git's trees do not hold."""
         if after is None:
             return
         names = [

@@ -16,9 +16,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from sb.base.sources import Clock
+from sb.base.values.frozen import frozen
 from sb.errors import SBError
-from sb.frozen import frozen
-from sb.sources import Clock
 
 # Not from PATH, which is an agent's to set.
 _PROGRAMS = ("/usr/bin/git", "/bin/git", "/usr/local/bin/git", "/run/current-system/sw/bin/git")

@@ -12,8 +12,8 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sb.base.values.frozen import mutable
 from sb.errors import StoreCorrupt
-from sb.frozen import mutable
 from sb.store.trees.git_program import CannotStore, Deadline, Git, names_of
 from sb.store.trees.refused_files import MOST_REFUSED, in_git_entry, is_refused
 from sb.store.trees.repository_files import (

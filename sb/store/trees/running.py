@@ -10,7 +10,7 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
-from sb.files import write_atomic
+from sb.base.files import write_atomic
 
 KEY = re.compile(r"[a-z0-9_-][a-z0-9_.-]{0,199}")
 _RUNNING = "running"

@@ -17,15 +17,15 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sb.base.files import write_atomic
+from sb.base.sources import SYSTEM_CLOCK, Clock
+from sb.base.text import human_bytes
 from sb.errors import StoreCorrupt, UsageError
-from sb.files import write_atomic
-from sb.sources import SYSTEM_CLOCK, Clock
 from sb.store.trees.git_program import CannotStore, Deadline, Git, TooSlow, git_path, make_git_folder
 from sb.store.trees.part import Part, PartStoring, Rules
 from sb.store.trees.repository_files import repository_of
 from sb.store.trees.running import KEY, young_keys
 from sb.store.trees.watching import Watch
-from sb.text import human_bytes
 
 DAY_S = 86_400.0
 _MOST_NESTED = 50  # repositories in one project

@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sb.files import write_atomic
+from sb.base.files import write_atomic
 
 MOST_FOLDERS = 20_000
 _MOST_PROJECTS = 4

@@ -20,7 +20,7 @@ from sb.kernel.contracts import (
 from sb.kernel.execution.admission import PERFORMED_BY_HOST
 from sb.kernel.policy.standing_in import STANDS_IN, STOOD_FOR
 from sb.kernel.registry.registry import ToolRegistry
-from sb.kernel.reversal_contracts import OVER
+from sb.kernel.reversibility.contracts import OVER
 from sb.tools.hosted.files import DESTROYS, HostedFiles
 
 READ, WRITE, WRITE_CONFIG = "host.read", "host.write", "host.write_config"

@@ -10,9 +10,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sb.base.text import counted, human_bytes
 from sb.errors import NotFoundError, SBError
 from sb.kernel.contracts import ToolError, ToolErrorCode
-from sb.text import counted, human_bytes
 from sb.tools.failures import MOST_NAMED, denied, display, failures_of_packs, invalid, os_failures_about
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ class HostedFiles:
             self.trees.expire()
 
     def too_large(self, paths: Sequence[str]) -> bool:
-        """Whether no snapshot can be taken for want of room, so that a person must approve first."""
+        """True if no snapshot can be taken for want of room, so that a person must approve first."""
         total = 0
         for path in paths:
             try:
@@ -279,14 +279,14 @@ class HostedFiles:
             return [row(path, Entry(path, OTHER)) for path in roots_of(pack)]
 
     def have_changed(self, paths: Sequence[str], key: str) -> bool:
-        """Whether something of a call differs from its snapshot, or has none."""
+        """True if something of a call differs from its snapshot, or has none."""
         from sb.store.path_states import is_unchanged
 
         pack = self._pack(key)
         return pack is None or not is_unchanged(pack)
 
     def changed(self, key: str) -> dict[str, Any]:
-        """Whether the paths of a call differ from its snapshot, for a call whose report was lost.
+        """The differences of a call's paths from its snapshot, for a call whose report was lost.
 
         Returns:
             done and detail, and as result what the report would have said; no `done` where there is no snapshot.
@@ -330,7 +330,7 @@ class HostedFiles:
         return {"files": after, "restored": [_restored(one) for one in done]}
 
     def restorable(self, files: list[dict[str, Any]], key: str) -> dict[str, Any]:
-        """Whether `restore` with the same arguments would work now, and what it would do."""
+        """Preview of `restore` with the same arguments: whether it would work now, and its changes."""
         if not self._snapshots.packs.has(key):
             return self._restorable_old(files, key)
         try:
@@ -347,7 +347,7 @@ class HostedFiles:
         return {"ok": not why, "detail": "; ".join((why or does)[:MOST_NAMED])}
 
     def difference(self, files: list[dict[str, Any]], key: str) -> str:
-        """A unified diff from the present files to their snapshots; sizes where one is no text.
+        """A unified diff from the present files to their snapshots; sizes for files that are not text.
 
         Raises:
             ToolError: no such snapshot, or it is damaged.
@@ -397,7 +397,7 @@ def topmost(paths: Iterable[str]) -> list[str]:
 
 
 def would(changes: Sequence[Change], files: Sequence[Mapping[str, Any]]) -> str:
-    """What restoring these would do, in one line."""
+    """One line: the changes of restoring these."""
     if not files:
         return "nothing that it changed was kept"
     if not changes:
@@ -411,7 +411,7 @@ def would(changes: Sequence[Change], files: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _would_do(change: Change, changes: Sequence[Change]) -> str:
-    """What restoring one path would do, with all that is below it."""
+    """The changes of restoring one path with all below it."""
     below = sum(one.path.startswith(f"{change.path}/") for one in changes)
     with_it = f" with {counted(below, 'path')} in it" if below else ""
     if change.before is None:

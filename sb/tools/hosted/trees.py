@@ -9,9 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sb.base.text import counted
 from sb.config.home import Home
 from sb.errors import SBError
-from sb.text import counted
 from sb.tools.hosted.guarding import current_runtime
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class HostedTrees:
 
     def begin(self, project: str, key: str, session: str) -> str:
         """Store the tree before a call, or note why there is none; returns that reason, or ""."""
-        from sb.sources import SYSTEM_CLOCK
+        from sb.base.sources import SYSTEM_CLOCK
         from sb.store.trees.git_program import TooSlow
         from sb.store.trees.running import running_keys
         from sb.store.trees.store import OpenCall
@@ -228,8 +228,8 @@ class HostedTrees:
     def _change(
         self, call: OpenCall, before: StoredTree, after: StoredTree, bounds: Bounds, session: str
     ) -> TreeChange:
+        from sb.base.sources import SYSTEM_CLOCK
         from sb.shell.snapshots.git_index import tracked_digest
-        from sb.sources import SYSTEM_CLOCK
         from sb.store.trees.difference import Comparing
         from sb.store.trees.git_program import Deadline
 

@@ -175,7 +175,7 @@ class Afternoon:
         return {"HOME": str(self.user), "PROJECT": str(self.project), "TMP": str(self.outside)}
 
     def approvals(self) -> list[dict[str, Any]]:
-        """What waits for a person."""
+        """The needs that wait for a person."""
         return list(json.loads(self.sb("approvals", "list", "--json"))["items"])
 
     def records(self, limit: int = 0) -> list[dict[str, Any]]:

@@ -20,7 +20,7 @@ ASKED = [(host, name) for host in recorded.HOSTS for name in recorded.ASKING[hos
 
 
 def reason(host: str, name: str, done: CompletedProcess[str]) -> str:
-    """Why a call is refused, by what the host honours as a refusal and nothing else."""
+    """The reason why a call is refused, by what the host honours as a refusal and nothing else."""
     if host in ("windsurf", "opencode"):
         assert (done.returncode, done.stdout) == (2, "")
         return done.stderr.strip()

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from sb.base.sources import SYSTEM_CLOCK
 from sb.config.home import Home
 from sb.confinement.profile import Profile
 from sb.confinement.store import ConfineStore
@@ -19,7 +20,6 @@ from sb.confinement.watched import watch
 from sb.hosts.hooks.calls.context import SHELL_PREFIX
 from sb.hosts.hooks.event import Decision, HookVerdict
 from sb.kernel.authority.signing import Label
-from sb.sources import SYSTEM_CLOCK
 from sb.tools.hosted.guarding import confiner_path
 from tests.confinement.conftest import git
 from tests.hosts.hooks.conftest import Host

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from sb.base.sources import SYSTEM_CLOCK
 from sb.config.home import Home
 from sb.confinement.store import ConfineStore, session_of
 from sb.hosts.hooks.calls.context import SHELL_PREFIX
 from sb.hosts.hooks.event import Decision, HookVerdict
-from sb.sources import SYSTEM_CLOCK
 from sb.tools.hosted.guarding import confiner_path
 from tests.confinement.conftest import git
 from tests.hosts.hooks.conftest import Host

@@ -39,7 +39,7 @@ console.log(JSON.stringify(refused))
 
 
 def play(host: Host, folder: Path, programs: Path) -> str:
-    """Why opencode is told that it may not remove a folder; "" if it may."""
+    """The reason why opencode is told that it may not remove a folder; "" if it may."""
     found = re.search(r"^```js\n(.*?)^```$", DOCS.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     assert found is not None
     (folder / "plugin.mjs").write_text(found[1], encoding="utf-8")

@@ -298,7 +298,7 @@ def test_the_hook_loads_nothing_of_the_command_line(host: Host) -> None:
 # Each module costs a hook without the helper a quarter of a millisecond or more, and each compiled class 0.4 ms.
 MOST_MODULES, MOST_COMPILED = 238, 6
 OFF_BY_DEFAULT = (
-    *("sb.kernel.attacks", "sb.kernel.boundaries", "sb.kernel.replay", "sb.kernel.workflows"),
+    *("sb.kernel.red_team", "sb.kernel.boundaries", "sb.kernel.replay", "sb.kernel.durable_execution"),
     *(
         "sb.classification",
         "sb.inference",
@@ -317,7 +317,7 @@ def test_hook_loads_nothing_of_parts_that_are_off(host: Host, tool: str) -> None
     loaded, compiled = loaded_by(host, bash(host, "make") if tool == "Bash" else write)
     assert [name for name in sorted(loaded) if name.startswith(OFF_BY_DEFAULT)] == []
     assert len([name for name in loaded if name.partition(".")[0] == "sb"]) <= MOST_MODULES
-    assert 0 < compiled <= MOST_COMPILED, "see sb/frozen.py"
+    assert 0 < compiled <= MOST_COMPILED, "see sb/base/values/frozen.py"
 
 
 def test_hook_typed_at_a_terminal_says_what_it_is_for(tmp_path: Path) -> None:

@@ -170,7 +170,7 @@ def without_usage(answer: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def about_a_call(host: str, name: str) -> bool:
-    """Whether an event that is in no session above would add a call to the record, or is asked about one."""
+    """True if an event that is in no session above would add a call to the record, or is asked about one."""
     return name in recorded.ASKING[host] or name.lower().startswith(("post", "pre_", "permissionrequest"))
 
 

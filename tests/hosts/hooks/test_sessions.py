@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from sb.base.sources import iso_micros
 from sb.hosts.hooks.event import Decision, HookVerdict
 from sb.kernel.authority.signing import Label
 from sb.kernel.calls.narrative import describe
-from sb.kernel.recovery.settling import Settlement, Settling
+from sb.kernel.recovery_loop.settling import Settlement, Settling
 from sb.kernel.review.calls import run_turns
 from sb.kernel.review.log_verification import verify
 from sb.kernel.review.runs import first_events, runs_at
 from sb.kernel.run_context import RunContext
 from sb.parts import hosted_files
-from sb.sources import iso_micros
 from tests.conftest import CommandLine
 from tests.hosts.hooks.conftest import UNWATCHED, Host
 

@@ -20,7 +20,7 @@ from sb.kernel.authority.signing import Label
 from sb.kernel.baselines.seeding import approved_contracts, carry_over, seed_added
 from sb.kernel.baselines.seen import SURFACES
 from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
-from sb.kernel.recovery.settling import Settlement, Settling
+from sb.kernel.recovery_loop.settling import Settlement, Settling
 from sb.parts import open_authority, open_log, open_snapshots, shipped_registry
 from sb.present.undo import undo_line
 from sb.shell.snapshots.area import Area, Limits, plan

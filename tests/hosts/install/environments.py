@@ -53,7 +53,7 @@ class Installed:
     def asked(
         self, tool: str, cwd: Path | None = None, env: Mapping[str, str] | None = None, **given: Any
     ) -> str:
-        """Why the hook, as the host starts it, refuses a call; "" if it does not."""
+        """The reason why the hook, as the host starts it, refuses a call; "" if it does not."""
         payload = {
             "session_id": "s1",
             "transcript_path": "/t",

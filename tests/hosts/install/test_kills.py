@@ -26,7 +26,7 @@ def forks() -> Iterator[Forks]:
 
 
 def run(forks: Forks, action: str, killed_at: int) -> bool:
-    """Whether it ended by itself."""
+    """True if it ended by itself."""
     done = forks.run(str(CHILD), action, str(killed_at), cwd=Path.cwd())
     assert done.returncode in (0, -signal.SIGKILL), done.stderr
     return done.returncode == 0

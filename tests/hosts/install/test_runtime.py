@@ -26,7 +26,7 @@ def planted(path: Path, text: str = EVIL) -> Path:
 
 
 def judges(installed: Installed, cwd: Path | None = None, **env: str) -> bool:
-    """Whether the hook still tells what destroys from what does not."""
+    """True if the hook still tells what destroys from what does not."""
     refused = installed.asked("Bash", cwd, env, command="rm -rf /data/build")
     return "Needs approval" in refused and not installed.asked("Bash", cwd, env, command="ls")
 

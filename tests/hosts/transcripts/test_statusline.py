@@ -14,8 +14,8 @@ import pytest
 from sb.screens.state.records import Records
 from sb.screens.state.runs import SESSION, Node, Tree, document
 
+from sb.base.fitting import short_count
 from sb.config import load_config
-from sb.fitting import short_count
 from sb.hosts.claude_code.events import ADAPTER
 from sb.hosts.hooks.judging import judge
 from sb.hosts.statusline import status_line

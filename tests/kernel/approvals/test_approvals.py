@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sb.base.sources import CountingIds, SteeredClock
 from sb.config import groups
 from sb.errors import DeniedError, NotFoundError, UsageError
 from sb.kernel import RunContext, SafetyClass, ToolErrorCode, ToolExecutor, ToolRegistry, ToolResult
@@ -21,7 +22,6 @@ from sb.kernel.calls.call import ToolCall
 from sb.kernel.contracts import ToolArgSchema
 from sb.log.event_log import EventLog
 from sb.log.kinds import APPROVAL_EXPIRED, APPROVAL_REQUESTED, APPROVAL_USED
-from sb.sources import CountingIds, SteeredClock
 from sb.store.anchor import Anchor
 from sb.store.database import open_database
 
@@ -323,7 +323,7 @@ def test_an_approval_that_was_edited_is_refused(bank: Bank, edit: str) -> None:
 
 
 def test_a_call_that_waits_runs_as_soon_as_it_is_approved(tmp_path: Path) -> None:
-    from sb.sources import SYSTEM_CLOCK
+    from sb.base.sources import SYSTEM_CLOCK
 
     bank = Bank(tmp_path / "brain.db", SYSTEM_CLOCK)  # type: ignore[arg-type]
     results: list[ToolResult] = []

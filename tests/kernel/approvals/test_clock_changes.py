@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from sb.base.sources import SteeredClock
 from sb.kernel import RunContext, SafetyClass, ToolExecutor, ToolRegistry, ToolResult
 from sb.kernel.approvals.decisions import AlreadyDecided
 from sb.kernel.calls.approval import OPEN, ApprovalState
@@ -14,7 +15,6 @@ from sb.kernel.review.log_pruning import prunable, prune
 from sb.log.event_log import EventLog
 from sb.log.kinds import GRANT_MADE, MEMORY_PUT
 from sb.runtime import open_runtime
-from sb.sources import SteeredClock
 from tests.conftest import CommandLine, approve_tools
 from tests.kernel.approvals.test_approvals import ADA, Bank, bank
 from tests.kernel.approvals.test_grants_and_watching import AskAlways

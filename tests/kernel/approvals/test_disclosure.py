@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from sb.canonical import encode
+from sb.base.values.canonical import encode
 from sb.config import current_config
 from sb.errors import DeniedError, SBError
 from sb.kernel import RunContext, SafetyClass, ToolResult

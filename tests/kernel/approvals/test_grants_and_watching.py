@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from sb.base.sources import SteeredClock
 from sb.config import groups
 from sb.errors import DeniedError, UsageError
 from sb.kernel import RunContext, SafetyClass, ToolExecutor, ToolRegistry, ToolResult
@@ -13,7 +14,6 @@ from sb.kernel.approvals.watching import Watcher
 from sb.kernel.authority.signing import Label
 from sb.kernel.policy.permissions import PolicyAction, PolicyDecision, ToolPolicy
 from sb.log.event_log import EventLog
-from sb.sources import SteeredClock
 from sb.store.database import open_database
 
 ADA = Label("ada")

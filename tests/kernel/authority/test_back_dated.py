@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from sb.base.sources import SteeredClock
 from sb.kernel.approvals.proof import binding_digest
 from sb.kernel.authority.authority import Authority, Unauthorised
 from sb.kernel.authority.signing import Decider, Label, signed_statement
 from sb.kernel.baselines.store import ContractBaselineStore
-from sb.kernel.incidents.kill_switch import KillSwitch
+from sb.kernel.incident_response.kill_switch import KillSwitch
 from sb.log.event import Subject
 from sb.log.kinds import APPROVAL_APPROVED, BASELINE_CHANGED, KILL_LIFTED
-from sb.sources import SteeredClock
 from sb.store.anchor import Anchor
 from tests.kernel.authority.test_operators import Office
 from tests.sql_attacker import SqlAttacker

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sb.base.sources import SteeredClock
 from sb.config import groups
 from sb.errors import ConfigError, DeniedError, NotFoundError, SBError, UsageError
 from sb.kernel import RunContext, SafetyClass, ToolExecutor, ToolRegistry, ToolResult
@@ -23,7 +24,6 @@ from sb.kernel.authority.keys import KeyFolder, make_key, name_from
 from sb.kernel.authority.root_file import Damaged, RootFile, Roster, new_entry
 from sb.kernel.authority.signing import Decider, Label, Operator, signed_statement
 from sb.log.event_log import EventLog
-from sb.sources import SteeredClock
 from sb.store.anchor import Anchor
 from sb.store.database import open_database
 

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sb.base.sources import SteeredClock
 from sb.config import current_config
 from sb.errors import NotFoundError, UsageError
 from sb.kernel import RunContext, SafetyClass, ToolErrorCode, ToolExecutor, ToolRegistry, ToolResult, ToolSpec
@@ -30,7 +31,6 @@ from sb.log.event import Subject
 from sb.log.event_log import EventLog
 from sb.log.kinds import BASELINE_CHANGED
 from sb.runtime import open_runtime
-from sb.sources import SteeredClock
 from sb.store.database import open_database
 
 ADA = Label("ada")
@@ -335,7 +335,7 @@ def test_a_name_with_a_dot_hides_no_field_of_that_path() -> None:
 
 
 def _repeats(document: dict[str, Any]) -> bool:
-    """Whether arguments share a name, which a contract refuses."""
+    """True if arguments share a name, which a contract refuses."""
     lists = [value for value in document.values() if isinstance(value, list)]
     named = [[item["name"] for item in value if isinstance(item, dict)] for value in lists]
     return any(len(set(names)) < len(names) for names in named)

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
+from sb.base.sources import CountingIds, SteeredClock
 from sb.config.home import Home
 from sb.config.model import assemble
+from sb.kernel.agent_charter.charters import Charters
 from sb.kernel.authority.signing import Label
-from sb.kernel.boundaries.charters import Charters
 from sb.kernel.contracts import SafetyClass
 from sb.parts import open_charters
 from sb.runtime import Runtime, open_runtime
-from sb.sources import CountingIds, SteeredClock
 from tests.conftest import approve_tools
 
 ADA = Label("ada")

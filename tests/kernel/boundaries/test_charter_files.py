@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sb.errors import ConfigError, ContractError, NotFoundError
 from sb.kernel.agent_charter import GRACE_DAYS, AgentCharter
-from sb.kernel.boundaries.charter_files import CharterFiles
+from sb.kernel.agent_charter.charter_files import CharterFiles
 from sb.kernel.contracts import SafetyClass
 from tests.kernel.boundaries.conftest import CLERK
 

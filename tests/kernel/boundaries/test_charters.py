@@ -9,9 +9,9 @@ import pytest
 
 from sb.config.home import Home
 from sb.errors import ConfigError, DeniedError
+from sb.kernel.agent_charter.charters import CharterState
 from sb.kernel.authority.enrolment import Enrolment
 from sb.kernel.authority.keys import KeyFolder
-from sb.kernel.boundaries.charters import CharterState
 from sb.kernel.contracts import ToolErrorCode, ToolResult
 from sb.log.kinds import RUN_STARTED, TOOL_DISPATCH
 from sb.runtime import Runtime

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from sb.kernel.boundaries.fetched import MOST, addresses_of
+from sb.kernel.context_sources.fetched import MOST, addresses_of
 from tests.rows import rows
 
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from sb import __version__
 from sb.config.groups import Release
 from sb.errors import ContractError, DeniedError, NotFoundError
-from sb.kernel.boundaries.releases import Releases, files_part
 from sb.kernel.calls.narrative import describe
 from sb.kernel.contracts import SafetyClass, ToolErrorCode
 from sb.kernel.release_tuple import PARTS, ReleasePart, ReleaseTuple, diff
+from sb.kernel.release_tuple.releases import Releases, files_part
 from sb.log.kinds import RUN_STARTED
 from sb.parts import open_releases
 from sb.runtime import Runtime

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sb.base.sources import SteeredClock
 from sb.config.home import Home
 from sb.context_packs import ContextInjector, ContextPack, PackStore, injection_plan_to_compiled_items
 from sb.contracts.envelopes import ContextEnvelope
@@ -28,7 +29,6 @@ from sb.kernel.contracts import SafetyClass, ToolErrorCode, ToolProvenance, Tool
 from sb.log.kinds import TOOL_DISPATCH
 from sb.parts import open_sources
 from sb.runtime import Runtime
-from sb.sources import SteeredClock
 from tests.conftest import approve_tools
 from tests.kernel.boundaries.conftest import CLERK, Office
 from tests.rows import rows

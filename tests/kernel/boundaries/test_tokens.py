@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sb.base.sources import SteeredClock
 from sb.config import current_config
 from sb.errors import NotFoundError, UsageError
 from sb.kernel.authority.signing import Label
 from sb.kernel.boundaries.tokens import AccessTokens
-from sb.kernel.incidents.statements import TOKENS
+from sb.kernel.incident_response.statements import TOKENS
 from sb.kernel.review.log_verification import verify
 from sb.log.event import Subject
 from sb.log.kinds import TOKEN_CREATED
 from sb.parts import open_authority
 from sb.runtime import Runtime, open_runtime
-from sb.sources import SteeredClock
 
 ADA = Label("ada")
 DAY = 86_400

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sb.base.sources import SteeredClock
 from sb.errors import ContractError, NotFoundError, StoreCorrupt
 from sb.kernel import RunContext, SafetyClass, ToolErrorCode, ToolExecutor, ToolRegistry, ToolSpec
 from sb.kernel.authority.signing import Label
@@ -19,12 +20,11 @@ from sb.kernel.contracts import (
     ReversalClass,
     ReversalSpec,
 )
-from sb.kernel.reversal_contracts import Unresolved, filled_in, resolved
+from sb.kernel.reversibility.contracts import Unresolved, filled_in, resolved
 from sb.kernel.review.log_pruning import prune
 from sb.kernel.review.log_verification import verify
 from sb.kernel.run_context import DEBT_SHARE, IrreversibilityBudget, RiskDimension
 from sb.log.event_log import EventLog
-from sb.sources import SteeredClock
 from sb.store.database import open_database
 from tests.rows import rows
 

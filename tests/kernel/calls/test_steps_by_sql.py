@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from sb.base.sources import SteeredClock
 from sb.errors import StoreCorrupt
 from sb.kernel import RunContext, SafetyClass, ToolExecutor, ToolRegistry, ToolResult
 from sb.kernel.authority.signing import Label
 from sb.kernel.calls.intents import Intents
-from sb.kernel.recovery.service import Recovery
-from sb.kernel.recovery.settling import Settlement, Settling
+from sb.kernel.recovery_loop.service import Recovery
+from sb.kernel.recovery_loop.settling import Settlement, Settling
 from sb.kernel.review.log_pruning import prune
 from sb.kernel.review.log_verification import verify
 from sb.log.event_log import EventLog
-from sb.sources import SteeredClock
 from sb.store.database import open_database
 from tests.sql_attacker import SqlAttacker
 

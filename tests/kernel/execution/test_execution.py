@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from sb.base.sources import CountingIds, SteeredClock
 from sb.errors import StoreError
 from sb.kernel import RunBudget, RunContext, SafetyClass, SafetyMode, ToolErrorCode, ToolResult
 from sb.kernel.contracts import ToolArgSchema, ToolError, ToolProvenance, ToolReturnSchema
@@ -19,7 +20,6 @@ from sb.kernel.execution.executor import ToolExecutor
 from sb.kernel.registry.registry import ToolRegistry
 from sb.kernel.registry.workers import DeadlineExceeded, Workers
 from sb.log.event_log import EventLog
-from sb.sources import CountingIds, SteeredClock
 from tests.rows import rows
 
 WRITE = SafetyClass.LOCAL_WRITE

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from sb.base.sources import SteeredClock
 from sb.errors import ContractError
 from sb.kernel import (
     RunBudget,
@@ -35,7 +36,6 @@ from sb.kernel.calls.intents import Intents
 from sb.kernel.registry.workers import DeadlineExceeded, Workers
 from sb.kernel.review.log_verification import verify
 from sb.log.event_log import EventLog
-from sb.sources import SteeredClock
 from sb.store.database import open_database
 from tests.rows import rows
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sb.canonical import freeze
+from sb.base.values.canonical import freeze
 from sb.errors import ContractError
 from sb.kernel import RunContext, SafetyClass, ToolArgSchema, ToolExecutor, ToolRegistry, ToolResult, governed
 from sb.kernel.functions.governed import GovernedFunction

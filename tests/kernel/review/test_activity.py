@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from sb.base.sources import MICROSECONDS, CountingIds, SteeredClock
 from sb.config import current_config
 from sb.kernel import RunBudget, RunContext, SafetyClass
 from sb.kernel.approvals.queue import ApprovalQueue
@@ -14,7 +15,6 @@ from sb.kernel.authority.signing import Label
 from sb.kernel.contracts import ToolError, ToolErrorCode
 from sb.kernel.review.activity import HOUR_S, QUARTER_S, Activity, RunTallies, Tally, first_since
 from sb.runtime import Runtime, open_runtime
-from sb.sources import MICROSECONDS, CountingIds, SteeredClock
 from tests.conftest import approve_tools
 from tests.query_plans import query_plans
 from tests.sql_attacker import SqlAttacker

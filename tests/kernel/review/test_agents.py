@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from sb.base.sources import MICROSECONDS, CountingIds, SteeredClock
 from sb.config import Config, current_config, load_config
 from sb.kernel import RunBudget, RunContext, SafetyClass
 from sb.kernel.review.activity import HOUR_S, Activity, Tally
@@ -24,7 +25,6 @@ from sb.present.agents import (
     trust_in,
 )
 from sb.runtime import Runtime, open_runtime
-from sb.sources import MICROSECONDS, CountingIds, SteeredClock
 from sb.stack import SQLiteStack
 from sb.types import TrustAssessment
 from tests.conftest import approve_tools

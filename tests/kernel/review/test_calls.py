@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from sb.base.sources import CountingIds, SteeredClock
 from sb.kernel import RunBudget, RunContext, SafetyClass
 from sb.kernel.contracts import ToolError, ToolErrorCode
 from sb.kernel.review.calls import (
@@ -20,7 +21,6 @@ from sb.kernel.review.calls import (
 )
 from sb.present.events import call_line, event_lines, took_text
 from sb.runtime import Runtime, open_runtime
-from sb.sources import CountingIds, SteeredClock
 from tests.conftest import approve_tools
 from tests.query_plans import query_plans
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sb.base.duration import human_age
+from sb.base.sources import MICROSECONDS, CountingIds, SteeredClock
 from sb.config import current_config
-from sb.duration import human_age
 from sb.kernel import RunContext, SafetyClass
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.authority.signing import Label
@@ -22,7 +23,6 @@ from sb.kernel.review.runs import RunFilter, first_events, project_name, runs_at
 from sb.kernel.run_context import RunBudget
 from sb.log.kinds import APPROVAL_DENIED
 from sb.runtime import Runtime, open_runtime
-from sb.sources import MICROSECONDS, CountingIds, SteeredClock
 from sb.store import migrate
 from tests.conftest import CommandLine, approve_tools
 from tests.rows import rows

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from sb.base.sources import SteeredClock
 from sb.errors import DeniedError
 from sb.kernel.authority.signing import Label
 from sb.kernel.review.log_pruning import prune
@@ -21,7 +22,6 @@ from sb.log.kinds import (
     OPERATOR_CHANGED,
     PRUNED,
 )
-from sb.sources import SteeredClock
 from tests.kernel.authority.test_operators import Office
 from tests.log.test_log import ROOT
 from tests.sql_attacker import SqlAttacker

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from sb.base.sources import MICROSECONDS, CountingIds, SteeredClock
 from sb.kernel import RunBudget, RunContext, SafetyClass
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.authority.signing import Label
@@ -15,7 +16,6 @@ from sb.kernel.review.request_context import request_context
 from sb.present.approvals import decision_lines
 from sb.present.events import call_line
 from sb.runtime import Runtime, open_runtime
-from sb.sources import MICROSECONDS, CountingIds, SteeredClock
 from tests.conftest import approve_tools
 from tests.query_plans import query_plans
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from sb.base.sources import MICROSECONDS, CountingIds, SteeredClock
 from sb.kernel import RunContext, SafetyClass
 from sb.kernel.authority.signing import Label
 from sb.kernel.review.activity import RunTallies, Tally
 from sb.kernel.review.runs import RunFilter, first_events, runs_at
 from sb.present.runs import session_line
 from sb.runtime import Runtime, open_runtime
-from sb.sources import MICROSECONDS, CountingIds, SteeredClock
 from tests.conftest import approve_tools
 from tests.query_plans import query_plans
 

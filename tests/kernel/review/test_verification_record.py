@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from sb.base.sources import MICROSECONDS, SteeredClock
 from sb.kernel.review.findings import Status, log_standing
 from sb.kernel.review.log_verification import verify
 from sb.kernel.review.verification_record import FILE_NAME, record_verification, verification_state
 from sb.log.event import Subject
 from sb.log.event_log import EventLog
 from sb.present.home import verified_words
-from sb.sources import MICROSECONDS, SteeredClock
 from sb.store import driver
 from sb.store.anchor import Anchor
 from sb.store.database import open_database

@@ -110,7 +110,7 @@ async def read_value(tab: Tab, what: str) -> str:
 
 
 def gone(pid: int, within_s: float = 60.0) -> bool:
-    """Whether a process ends in time."""
+    """True if a process ends in time."""
     give_up = monotonic() + within_s
     while monotonic() < give_up:
         try:

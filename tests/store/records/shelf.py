@@ -12,9 +12,9 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 
+from sb.base.sources import CountingIds, SteeredClock
 from sb.config.memory import Memory
 from sb.redaction import may_be_sensitive
-from sb.sources import CountingIds, SteeredClock
 from sb.store.database import open_database
 from sb.store.records.columns import Row
 from sb.store.records.descriptors import DESCRIPTORS

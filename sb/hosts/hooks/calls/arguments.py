@@ -260,7 +260,7 @@ def _decides(place: str, verbs: frozenset[str], context: JudgingContext) -> bool
 
 
 def _of_a_whole(place: str, verbs: frozenset[str], call: CallReading) -> str:
-    """Why a tool must not move, delete or copy a whole folder, or ""."""
+    """The reason why a tool must not move, delete or copy a whole folder, or ""."""
     if not verbs & _WHOLE:
         return ""
     guarded = call.context.guarded.inside(folded(place))

@@ -99,7 +99,7 @@ def _own_name(tool: str) -> str:
 
 
 def _secret_in(name: str, text: str, call: CallReading) -> str:
-    """Why a text of a call's arguments reads credentials, or ""."""
+    """The reason why a text of a call's arguments reads credentials, or ""."""
     if (
         not text
         or len(text) > LONGEST_PATH
@@ -131,7 +131,7 @@ def _may_be_there(text: str, call: CallReading) -> bool:
 
 
 def _searched(call: CallReading, name: str, text: str) -> str:
-    """Why a search shows credentials: its file pattern finds some, or it looks into all of a home; or ""."""
+    """The reason why a search shows credentials: its file pattern finds some, or it looks into all of a home; or ""."""
     if call.tool not in tools("searches") or len(text) > LONGEST_PATH:
         return ""
     if name in ("glob", "include", "include_pattern", "includePattern"):

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from sb.frozen import frozen
+from sb.base.values.frozen import frozen
 from sb.hosts.hooks.calls.context import JudgingContext
 from sb.hosts.hooks.calls.spellings import spellings
 from sb.hosts.hooks.event import NativeCall
@@ -88,13 +88,13 @@ class CallReading:
         return list(map(os.path.realpath, self.context.protected))
 
     def own_path_refusal(self, paths: Iterable[str]) -> str:
-        """Why a call on these files is refused: one is SecondBrain's own; "" if none is."""
+        """The reason why a call on these files is refused: one is SecondBrain's own; "" if none is."""
         owns = tuple(f"{folded_path(own)}/" for own in self.owns)
         ours = next((path for path in paths if f"{folded_path(path)}/".startswith(owns)), "")
         return f"{ours} belongs to SecondBrain; agents must not read or change it" if ours else ""
 
     def own_read_refusal(self) -> str:
-        """Why a call that only reads is refused: it names SecondBrain's own files; "" if not."""
+        """The reason why a call that only reads is refused: it names SecondBrain's own files; "" if not."""
         paths: list[str] = []
         for count, text in enumerate(texts(self.args)):
             if count == MOST_TEXTS:

@@ -21,7 +21,7 @@ _MOST_OF_RULES = 64 * 1024  # characters
 
 
 def shown_by_search(call: CallReading, *, by_host: bool) -> str:
-    """Why a search of a folder shows a credential, or "".
+    """The reason why a search of a folder shows a credential, or "".
 
     Of the pattern only its plain texts are looked at.
 

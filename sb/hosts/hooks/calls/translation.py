@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
-from sb.canonical import NotCanonical, canonical_bytes, digest
+from sb.base.values.canonical import NotCanonical, canonical_bytes, digest
 from sb.hosts.hooks.calls.context import JudgingContext
 from sb.hosts.hooks.calls.credentials import with_credentials
 from sb.hosts.hooks.calls.overwriting import edits_named_text, holds_credentials
@@ -258,7 +258,7 @@ def for_record(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def unshowable(governed: GovernedCall) -> str:
-    """Why the arguments of a call cannot be shown in full to a person, or ""."""
+    """The reason why the arguments of a call cannot be shown in full to a person, or ""."""
     given = governed.args.get("input")
     if not isinstance(given, ByDigest):
         return ""
@@ -267,7 +267,7 @@ def unshowable(governed: GovernedCall) -> str:
 
 
 def _search_refusal(call: CallReading) -> str:
-    """Why a search is refused: its file pattern reaches SecondBrain's own files; "" if not."""
+    """The reason why a search is refused: its file pattern reaches SecondBrain's own files; "" if not."""
     below = (call.args.get(name) for name in ("path", "dir_path", "target_directory"))
     readable = (
         text for text in below if isinstance(text, str) and "\0" not in text and len(text) <= LONGEST_PATH

@@ -9,6 +9,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
+from sb.base.repository import git_root
+from sb.base.values.frozen import frozen
 from sb.config.home import Home
 from sb.confinement import no_links
 from sb.confinement.credentials import names_logins_only
@@ -28,7 +30,6 @@ from sb.confinement.needs import (
 from sb.confinement.profile import Grounds, Profile, contains, make_profile
 from sb.confinement.store import ConfineStore
 from sb.confinement.symptoms import Symptoms
-from sb.frozen import frozen
 from sb.hosts.hooks.confined.approved_paths import decides, made_files, made_folders
 from sb.hosts.hooks.confined.session_settings import is_made_settings
 from sb.hosts.hooks.judged_call import JudgedCall
@@ -36,7 +37,6 @@ from sb.kernel.calls.approval import OUTSIDE_CONFINEMENT, WRITES_OUTSIDE
 from sb.kernel.calls.call import AnsweredBy, Ask
 from sb.kernel.contracts import SafetyClass
 from sb.redaction import one_line
-from sb.repository import git_root
 from sb.shell.snapshots.local_effects import harms_files_alone
 
 LONGEST = 200  # characters of a path in a question

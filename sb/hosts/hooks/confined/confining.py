@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 
+from sb.base.sources import Clock
 from sb.config import Config
 from sb.config.home import Home
 from sb.confinement import processes
@@ -47,7 +48,6 @@ from sb.kernel.calls.call import AnsweredBy, Ask
 from sb.redaction import one_line
 from sb.shell.places.sensitive import decisive_paths
 from sb.shell.snapshots.area import project_of_area, temporary_folders
-from sb.sources import Clock
 from sb.tools.hosted.contracts import WRITE_CONFIG
 from sb.tools.hosted.guarding import confiner_path
 
@@ -142,7 +142,7 @@ class Confining:
 
     @property
     def fault(self) -> str:
-        """Why this session's commands are not confined, or ""."""
+        """The reason why this session's commands are not confined, or ""."""
         if self.mode == "off":
             return "hooks.confine = off"
         if not self.enters:
@@ -182,7 +182,7 @@ class Confining:
         return Finding(asks=(*self._rights.asks(confined, call), *movable))
 
     def _required(self) -> str:
-        """Why a call that cannot be confined is refused, or ""."""
+        """The reason why a call that cannot be confined is refused, or ""."""
         if self.mode == "require":
             return f"hooks.confine = require, and it cannot be confined: {self.fault}"
         return f"it cannot be confined: {self.fault}" if self.enters and self.engine.unknown else ""
@@ -480,7 +480,7 @@ def switch_off(home: Home) -> None:
 
 
 def _beyond_run(confined: Confined) -> str:
-    """Why a call cannot work in a host that is confined as a whole, or ""."""
+    """The reason why a call cannot work in a host that is confined as a whole, or ""."""
     reasons = [confined.outside] if confined.outside else []
     reasons += [f"writes {one_line(path, LONGEST)}" for path in confined.opened]
     reasons += [f"opens {one_line(path, LONGEST)}" for path in confined.readable]

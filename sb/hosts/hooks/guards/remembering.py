@@ -10,6 +10,8 @@ import os
 import shlex
 from typing import TYPE_CHECKING
 
+from sb.base.sources import MICROSECONDS
+from sb.base.text import plain
 from sb.errors import DeniedError
 from sb.hosts.hooks.event import HookEvent
 from sb.hosts.hooks.project import project_of
@@ -19,9 +21,7 @@ from sb.memory.scoped_values import scope_of_project
 from sb.memory.wrap_up import own_writes
 from sb.redaction import one_line
 from sb.runtime import Runtime
-from sb.sources import MICROSECONDS
 from sb.store.records.places import GLOBAL
-from sb.text import plain
 
 if TYPE_CHECKING:
     from sb.memory import Brain

@@ -6,10 +6,10 @@ from sb.config.guards import OFF, QUARANTINE
 from sb.hosts.hooks.event import Finding, Moment, NativeCall
 from sb.hosts.hooks.judged_call import JudgedCall
 from sb.hosts.hooks.session import HookSession
-from sb.kernel.attacks.screening import PROMPT, TOOL_RESULT, check_written, record_attack, sentence
-from sb.kernel.attacks.verdict import AttackVerdict, Origin
 from sb.kernel.calls.call import Ask
 from sb.kernel.contracts import SafetyClass
+from sb.kernel.red_team.screening import PROMPT, TOOL_RESULT, check_written, record_attack, sentence
+from sb.kernel.red_team.verdict import AttackVerdict, Origin
 from sb.log.event import Subject
 from sb.log.kinds import ATTACK_FOUND
 from sb.redaction import one_line

@@ -68,7 +68,7 @@ def _tell(session: HookSession, verdict: HookVerdict) -> HookVerdict:
 
 
 def _conflicting(call: JudgedCall, session: HookSession) -> str:
-    """Why a conflict refuses a call, or ""; one that does not is put on record."""
+    """The reason why a conflict refuses a call, or ""; one that does not is put on record."""
     setting = session.config.hooks.conflicts
     changed = call.governed.paths or call.effects.writes
     if setting == OFF or not changed or not session.event.session_id:
@@ -82,7 +82,7 @@ def _conflicting(call: JudgedCall, session: HookSession) -> str:
 
 
 def _over_cost(session: HookSession) -> str:
-    """Why the session's cost refuses a call, or ""."""
+    """The reason why the session's cost refuses a call, or ""."""
     if not session.config.budget.caps_sessions:
         return ""
     from sb.hosts.usage import over_cap

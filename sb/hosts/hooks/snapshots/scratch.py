@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from sb.repository import git_root
+from sb.base.repository import git_root
 from sb.shell.snapshots.git_ignore import Ignored
 from sb.shell.snapshots.git_index import read_index
 from sb.shell.snapshots.git_objects import Repository, Unreadable, blob_id
@@ -41,7 +41,7 @@ def _why_not(path: str, project: str, begun: float) -> str:
 
 
 def _committed(git: Repository, path: str) -> str:
-    """Why the committed ignore rules do not cover a path, or ""."""
+    """The reason why the committed ignore rules do not cover a path, or ""."""
     head = git.commit("HEAD")
     if not head:
         return "nothing is committed"

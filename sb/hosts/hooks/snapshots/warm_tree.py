@@ -7,9 +7,9 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+from sb.base.sources import SYSTEM_CLOCK
 from sb.config import Config
 from sb.errors import SBError
-from sb.sources import SYSTEM_CLOCK
 from sb.tools.hosted.trees import too_slow
 
 _MOST_S = 300.0

@@ -1,0 +1,69 @@
+"""The one atomic writer: a file appears whole under its name, or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from sb.base.sources import SYSTEM_IDS
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@contextmanager
+def atomic_file(
+    path: Path, *, replace: bool = True, durable: bool = True, mode: int = 0o600, unfinished: str = ""
+) -> Iterator[BinaryIO]:
+    """Open a new file, which gets its name when the block ends without an error.
+
+    Args:
+        replace: put it in place of an older file of that name; otherwise such a file stays, and the block ends in
+            FileExistsError.
+        durable: return once content and name survive power loss.
+        mode: permission bits, less the umask; by default only the owner may read it.
+        unfinished: the file's name until then, for a caller that removes what a killed process left; by default
+            one that no other process has.
+
+    Raises:
+        OSError: it cannot be written; an older file of that name is then as it was.
+    """
+    partial = path.with_name(unfinished or f".{path.name}@{SYSTEM_IDS.token(8)}")
+    try:
+        handle = os.open(partial, _NEW, mode)
+    except ValueError as error:  # a name that no file can have
+        raise OSError(errno.EINVAL, str(error)) from None
+    try:
+        with open(handle, "wb") as file:
+            yield file
+            file.flush()
+            if durable:
+                os.fsync(handle)
+        if replace:
+            os.replace(partial, path)
+        else:
+            os.link(partial, path)
+            partial.unlink()
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+    if durable:
+        sync_folder(path.parent)
+
+
+def write_atomic(path: Path, content: bytes, *, replace: bool = True, durable: bool = True) -> None:
+    """Write a whole file that only its owner may read; see `atomic_file`."""
+    with atomic_file(path, replace=replace, durable=durable) as file:
+        file.write(content)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder survive power loss; raises OSError."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

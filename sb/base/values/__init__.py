@@ -1,0 +1,1 @@
+"""Values: frozen, canonical, numbered, signed, and told by where they come from."""

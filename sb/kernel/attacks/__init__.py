@@ -1,1 +1,0 @@
-"""Detection of attacks on models in texts: injection, tool abuse, leakage, jailbreaks."""

@@ -1,1 +1,0 @@
-"""Failures: classify an exception, name its error code, say what to do about it."""

@@ -1,1 +1,0 @@
-"""Incidents and the kill switch."""
