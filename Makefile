@@ -8,7 +8,7 @@ PLUGINS := .venv/.plugins
 
 .PHONY: help install format site
 .PHONY: check house style types test-all test-changed
-.PHONY: demo test evals test-kernel lint bench prove explore docs picture clean test-doors test-plugins
+.PHONY: demo test tests evals test-kernel lint bench prove explore docs picture clean test-doors test-plugins
 
 demo: $(STAMP)  ## install into .venv, and watch an agent work under the kernel
 	$(BIN)/sb demo
@@ -23,16 +23,22 @@ format: $(STAMP)  ## format the code, and fix what ruff can fix
 	$(BIN)/ruff format .
 
 # With bytecode, whatever the environment says: tests start hundreds of processes, and pytest rewrites every test module.
-test test-all test-kernel prove explore check test-changed: export PYTHONDONTWRITEBYTECODE =
-test: style $(FRAMEWORKS)  ## lint, types, tests, evals
-	@$(MAKE) --no-print-directory -j 2 types test-all
+test test-all tests test-kernel prove explore check test-changed: export PYTHONDONTWRITEBYTECODE =
+test: style $(FRAMEWORKS)  ## lint, types, the tests that are quick or that a promise names, evals
+	@$(MAKE) --no-print-directory -j 2 types tests RING=1
+	@$(MAKE) --no-print-directory evals
+
+test-all: style $(FRAMEWORKS)  ## the same with all tests
+	@$(MAKE) --no-print-directory -j 2 types tests RING=all
 	@$(MAKE) --no-print-directory evals
 
 # Two processes more than cores, since many tests wait for others; each takes 400 MB, so at most eight by themselves.
 WORKERS ?= $(shell cores=$$(getconf _NPROCESSORS_ONLN); echo $$((cores < 6 ? cores + 2 : 8)))
 
-test-all: $(FRAMEWORKS) tests/__pycache__  ## the tests alone; WORKERS=8 makes it eight processes
-	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
+RING ?= all
+
+tests: $(FRAMEWORKS) tests/__pycache__  ## the tests alone; RING=1 the quick ones, WORKERS=8 in eight processes
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --ring $(RING)
 
 # pytest rewrites the modules of a fresh checkout in one process, beside the types: not in each worker. What fails
 # here is said by the run itself.

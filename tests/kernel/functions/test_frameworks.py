@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -82,6 +83,9 @@ def test_an_example_is_refused_until_its_contract_is_approved_and_then_works(
     assert command == "sb runtime-guard approve-contract kernel notes.append"
     assert not (tmp_path / "notes.txt").exists()
     assert sb(*command.split()[1:], "--reason", "notes are ours").code == 0
+    waits = re.search(r"sb (approvals approve apr_\w+) --reason", module.main())
+    assert waits, "what cannot be undone asks a person, once for all"
+    assert sb(*waits[1].split(), "--reason", "notes are ours").code == 0
     assert module.main() == "8 characters written"
     assert (tmp_path / "notes.txt").read_text("utf-8") == "buy milk\n"
 
