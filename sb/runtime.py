@@ -160,7 +160,7 @@ class Runtime:
         return entity
 
     def context_injector(self, agent: str) -> ContextInjector:
-        """What compiles an agent's prompts: held to sources, and to the packs and decisions of its charter and capabilities.
+        """The compiler of an agent's prompts, held to sources, and to its charter's and capabilities' packs.
 
         Raises:
             DeniedError: the agent's charter does not count, and charters are enforced.

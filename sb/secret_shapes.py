@@ -264,7 +264,7 @@ _CODE = {  # by the character behind the match: a call, an item
 
 
 def is_stand_in(value: str, behind: str) -> bool:
-    """Whether a value beside a key word only stands for a secret: a variable, code that gets one, a place where one lies.
+    """True if a value beside a keyword only stands for a secret: a variable, code, a place.
 
     Args:
         behind: the character after it.
@@ -344,7 +344,7 @@ def _hint_with_near(hint: str, near: str) -> re.Pattern[str]:
 
 
 def may_hold_secret(text: str) -> bool:
-    """Whether `text`, or a JSON of it, could hold a value of a known shape other than an e-mail address; False is certain."""
+    """True if `text`, or a JSON of it, may hold a known shape other than an e-mail address; False is certain."""
     lowered = text.lower()
     if _first_looks:
         del _first_looks[-1:]

@@ -343,3 +343,16 @@ def test_the_text_of_the_project_names_no_machine_and_no_index() -> None:
 
 def test_rooms_stay_below_their_ceilings() -> None:
     assert not house.above()
+
+
+def test_docstrings_begin_with_a_noun_or_a_verb() -> None:
+    relative = ("What ", "Whether ", "How ", "Why ", "Who ", "Which ")
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    found = [
+        f"{module}: {text.splitlines()[0]}"
+        for module, path in (*sources(), *(("evals", path) for path in (ROOT / "evals").rglob("*.py")))
+        for node in statements(path)
+        if isinstance(node, documented)
+        and (text := ast.get_docstring(node, clean=False) or "").startswith(relative)
+    ]
+    assert found == []

@@ -1,4 +1,4 @@
-"""What lists rely on when texts, ages and amounts are fitted into cells."""
+"""Guarantees for lists: texts, ages and amounts fitted into cells."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ Anchors, tags and second documents are refused, and values are counted: an agent
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any, Self
 
@@ -42,7 +43,7 @@ class LocatedList(list[Any]):
 
 
 class Word(str):
-    """A value as it was written, of which its kind says what it means; `bare` is one without quotes."""
+    """A value as it was written; its field's kind gives the meaning. `bare` is one without quotes."""
 
     __slots__ = ("bare",)
     bare: bool
@@ -95,8 +96,8 @@ class Unreadable(Exception):
         self.hint = hint
 
 
-class YamlWalk:
-    """One walk over the events of a YAML file; the methods that raise NotImplementedError make values of them.
+class YamlWalk(ABC):
+    """One walk over the events of a YAML file; a subclass makes values of them.
 
     Args:
         instead: what to do in place of anchors and aliases. most_values, deepest: bounds of the document.
@@ -110,16 +111,16 @@ class YamlWalk:
         self.values = 0
         self.events = self._safe_events()
 
+    @abstractmethod
     def scalar(self, event: Any) -> Any:
         """The value of an event with `value`, and a `style` where that is quoted."""
-        raise NotImplementedError
 
+    @abstractmethod
     def put(self, mapping: LocatedMapping, key: Any, value: Any, line: int, prefix: str) -> None:
-        """Put a value into a mapping, unless the key is none or there already."""
-        raise NotImplementedError
+        """Put a value into a mapping, unless its key is invalid or there already."""
 
     def syntax_hint(self, line: int) -> str:
-        """What to do about a line that is no YAML."""
+        """The hint for a line that is not YAML."""
         return ""
 
     def document(self) -> Any:

@@ -247,7 +247,7 @@ def leaf(
     hint: str = "",
     near: Callable[[str], str] = lambda word: "",
 ) -> Kind[T]:
-    """A value of which `meaning` says what it means, or None for one that is wrong.
+    """A single value, read by `meaning`, which returns None for a wrong one.
 
     Args:
         near: what to add about a text that is wrong, such as the nearest right one.

@@ -1,4 +1,4 @@
-"""Who may do what with the memories of a scope: the settings `memory.access`, which project files narrow, and `memory.reading`.
+"""Rights in scopes of memory: the settings `memory.access`, which project files narrow, and `memory.reading`.
 
 Source: the memory whitepaper, "rbac". A scope follows one rule, see `sb.config.scope_patterns`; it says
 for each right which agents have it, and nobody has a right that it leaves out. A scope without a rule is open to all.

@@ -200,7 +200,7 @@ def _ceiling(what: str) -> float:
 
 @frozen
 class Irreversibility:
-    """What a run may do that stays. Reversible calls count nothing, compensable ones a tenth, irreversible ones all."""
+    """Limits of lasting effects in a run: reversible calls count 0, compensable ones a tenth, irreversible ones 1."""
 
     money: float = _ceiling("money")
     comms: float = _ceiling("communication")

@@ -91,5 +91,5 @@ class HostPattern:
 
 
 def _is_domain(host: str) -> bool:
-    """True if everything below it may be meant: it is no top-level domain such as com, and no address."""
+    """True if everything below it may be meant: not a top-level domain such as com, and not an address."""
     return "." in host and ":" not in host and not host.replace(".", "").isdigit()

@@ -121,7 +121,7 @@ def inclusions() -> Kind[Mapping[str, tuple[str, ...]]]:
 
 
 def no_scope(name: str) -> str:
-    """What is wrong with a scope, a pattern of scopes or `*`, or ""."""
+    """The fault in a scope, a pattern of scopes or `*`, or ""."""
     return (
         "" if name == "*" or SCOPE.fullmatch(name) else "is no scope, no pattern such as project:*, and not *"
     )

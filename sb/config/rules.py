@@ -59,7 +59,7 @@ class Bounds(str):
         return made
 
     def fits(self, value: Any, *, allows: bool) -> bool:
-        """True if the value is within; what is no number fits a rule that denies or asks, and none that allows."""
+        """True if the value is within; anything but a number fits a rule that denies or asks, and none that allows."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             return not allows
         above, below = (self.limits.get(word) for word in LIMITS)

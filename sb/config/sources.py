@@ -119,7 +119,7 @@ FIELDS: Mapping[str, Field] = {
 
 
 def _known(key: str) -> str:
-    """What to do about an unknown key: write it in its group, or one that is known."""
+    """The hint for an unknown key: write it in its group, or use a known one."""
     # With a dot it would be a second spelling, which could set a value twice.
     for row in SETTINGS:
         if row.group and key in (row.name, row.key):

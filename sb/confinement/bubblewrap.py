@@ -180,7 +180,7 @@ def encoded(listed: Iterable[str]) -> bytes:
 
 
 def command(program: str, _options: str, number: int) -> list[str]:
-    """What is put in front of a command: the program, with its options in an open file.
+    """The words before a command: the program, with its options in an open file.
 
     Args:
         number: of that file.

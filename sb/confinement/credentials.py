@@ -191,7 +191,7 @@ def _patterns() -> tuple[list[tuple[str, ...]], dict[str, list[tuple[str, ...]]]
 
 
 def _files(place: str) -> Iterator[str]:
-    """What of a place is a credential: itself, or the entries of a folder that also has harmless ones."""
+    """The credentials of a place: itself, or the entries of a folder that also has harmless ones."""
     if not _is_secret(place):
         return
     if not os.path.isdir(place):

@@ -198,7 +198,7 @@ def without(text: bytes, added: Collection[Pair], former: Collection[Pair], fold
 
 
 def keys_named(command: str, commands: Iterable[Sequence[str]] = ()) -> list[Pair]:
-    """The keys that a line sets which is one command of git, and nothing else; or of which a person was asked.
+    """The keys set by a line that is one git command and nothing else, or that a person was asked about.
 
     Args:
         commands: of a line that does more, with their words as far as they are known.

@@ -74,7 +74,7 @@ def starter() -> str:
 
 
 def marks() -> tuple[str, ...]:
-    """What starts commands besides the interpreter: the starter, and the folder of the package."""
+    """The files that start commands besides the interpreter: the starter, and the folder of the package."""
     return (starter(), packages())
 
 
@@ -110,7 +110,7 @@ def options(profile: Profile, denied: Path) -> bytes:
 
 
 def command(program: str, file: str, _number: int) -> list[str]:
-    """What is put in front of a command.
+    """The words before a command.
 
     Args:
         file: with its options.

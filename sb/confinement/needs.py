@@ -322,7 +322,7 @@ def _bare(row: Need) -> Need:
 
 
 def rows_of(programs: Iterable[str]) -> list[Need]:
-    """The rows of programs, each once; those of which nothing is known have none."""
+    """The rows of programs, each once; unknown programs have none."""
     return list(dict.fromkeys(_BY_PROGRAM[program] for program in programs if program in _BY_PROGRAM))
 
 

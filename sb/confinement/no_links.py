@@ -52,13 +52,13 @@ def names_in(folder: str) -> list[str]:
 
 
 def is_folder(path: str) -> bool:
-    """True for a folder that is no link."""
+    """True for a folder, and not a link to one."""
     entry = status(path)
     return entry is not None and stat.S_ISDIR(entry.st_mode)
 
 
 def is_regular(path: str) -> bool:
-    """True for a regular file that is no link."""
+    """True for a regular file, and not a link to one."""
     entry = status(path)
     return entry is not None and stat.S_ISREG(entry.st_mode)
 

@@ -79,7 +79,7 @@ def fault(folder: Path) -> str:
 
 
 def joining(program: str, user: int, pid: int) -> list[str]:
-    """What is put in front of bubblewrap to start it in the namespace.
+    """The words before bubblewrap that start it in the namespace.
 
     Args:
         user: the number of an open file, the holder's user namespace. pid: of its PID namespace.
@@ -93,7 +93,7 @@ def options(user: int, pid: int) -> Sequence[str]:
 
 
 def enter(folder: Path, program: str) -> list[str]:
-    """What is put in front of a confined command of this process, with the namespaces open; [] without a holder.
+    """The words before a confined command of this process, with the namespaces open; [] without a holder.
 
     Args:
         folder: SB_HOME/confine. program: bubblewrap's path.
@@ -276,7 +276,7 @@ def _start_of(pid: int) -> str:
 
 
 def runs(process: str) -> bool | None:
-    """True for a process of which a thread lives, even if the first one has ended; None if it is gone."""
+    """True for a process with a living thread, even if the first one has ended; None if it is gone."""
     try:
         state = Path(process, "stat").read_text(encoding="utf-8", errors="replace").rpartition(") ")[2][:1]
         return state not in "ZX" or len(os.listdir(f"{process}/task")) > 1

@@ -41,7 +41,7 @@ PROJECT_SETTINGS = _project_settings()
 
 @frozen
 class Grounds:
-    """What a profile is made from.
+    """Facts that a profile is made from.
 
     Args:
         home: of the user. project: the session's, real path; "" for none.

@@ -50,7 +50,7 @@ def probe(program: str, folder: Path) -> str:
 
 
 def command(program: str, file: str, _number: int) -> list[str]:
-    """What is put in front of a command.
+    """The words before a command.
 
     Args:
         file: with its profile.

@@ -332,7 +332,7 @@ class ConfineStore:
         return Path(f"{self._ticket(command, folder)}.taken").exists()
 
     def failure(self, command: str, folder: str) -> dict[str, list[str]]:
-        """What an earlier run of the same call could not do; {} if nothing is known."""
+        """Failures of an earlier run of the same call; {} if none is known."""
         body = self._read(f"failures/{name_of(command, folder)}")
         if abs(self._clock.now() - float(body.get("at", 0))) > TICKET_S:
             return {}
@@ -352,7 +352,7 @@ class ConfineStore:
         self._write(name, asdict(watch))
 
     def watched(self, project: str) -> Watch | None:
-        """What a project's watched paths were before the oldest confined call that may still change them."""
+        """The project's watched paths, as before the oldest confined call that may still change them."""
         body = self._read(f"watched/{name_of('', project)}")
         return Watch.from_json(body)
 
@@ -475,7 +475,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _stamp(program: str) -> list[Any]:
-    """What an engine's answer depends on: the program, and the start of the system."""
+    """The stamp of an engine's answer: the program, and the start of the system."""
     try:
         status = os.stat(program)
         facts: list[Any] = [status.st_ino, status.st_size, status.st_mtime_ns]

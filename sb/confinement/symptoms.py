@@ -33,7 +33,7 @@ _PATH = re.compile(
 
 @frozen
 class Symptoms:
-    """What a confined call could not do.
+    """Refusals that a confined call met.
 
     Args:
         writes, reads: real paths, at most five each. outside: it needs rights that no confined command has.
@@ -59,7 +59,7 @@ def without_login(error: str, withheld: Sequence[str]) -> list[str]:
 
 
 def symptoms_in(output: str, profile: Profile, *, home: str, cwd: str, denies: bool = False) -> Symptoms:
-    """What a command's output says that its profile kept it from.
+    """The refusals of a profile that a command's output tells of.
 
     Args:
         output: stdout and stderr. home: of the user. cwd: where it ran; a relative path in a message is below it.

@@ -197,7 +197,7 @@ class _Draft:
 
 
 def source_refusal(pack: ContextPack, sources: ContextSourceRegistry | None) -> DropReason | None:
-    """Why a pack may not be used as its source is; None if it may."""
+    """The reason why a pack may not be used because of its source; None if it may."""
     if sources is None:
         return None
     try:

@@ -12,7 +12,7 @@ ASK = "ask"  # of hooks.approval
 
 
 class Deciders(NamedTuple):
-    """Who decides about which calls.
+    """The deciders of calls, by kind.
 
     Args:
         level: the name of the arrangement.
@@ -35,7 +35,7 @@ def asking_hosts(names: Sequence[str] = ()) -> list[str]:
 
 
 def deciders(approval: str, *, enrolled: bool, hosts: Sequence[str] = ()) -> Deciders:
-    """Who decides, under a setting of hooks.approval.
+    """The deciders under a setting of hooks.approval.
 
     Args:
         enrolled: whether somebody is an operator.

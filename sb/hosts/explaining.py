@@ -22,7 +22,7 @@ HOST = "claude-code"  # whose rules about agents apply, unless another is named
 
 @frozen
 class LineExplanation:
-    """How one line would be judged.
+    """Explanation of the verdict on one line.
 
     Args:
         reasons: why it is asked for, or denied.

@@ -6,7 +6,7 @@ from hashlib import sha256
 
 
 def session_token(host: str, session_id: str) -> str:
-    """What a session's run and trace are named by: 64 hex digits."""
+    """The token that names a session's run and trace: 64 hex digits."""
     return sha256(f"{host}\n{session_id}".encode()).hexdigest()
 
 

@@ -86,7 +86,7 @@ def host_settings(name: str) -> Host:
 
 
 def transcript_reader(name: str) -> TranscriptReader:
-    """What reads a host's transcripts.
+    """The reader of a host's transcripts.
 
     Raises:
         NotFoundError: there is no such host, or its transcripts are not read.

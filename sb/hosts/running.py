@@ -66,7 +66,7 @@ _SIGNALLED = 128  # and the number of the signal, as shells have it
 
 @frozen
 class HostFiles:
-    """What a host's program needs of the user's home; paths are below it.
+    """Files of the user's home that a host's program needs; paths are below it.
 
     Args:
         programs: its names on PATH. folder: of its state, unless the variable names another.
@@ -114,7 +114,7 @@ class HostFiles:
 
 
 def files_of(host: str) -> HostFiles:
-    """What is known of a host's files.
+    """The files that a host's program needs.
 
     Raises:
         UsageError: it cannot be run so.

@@ -50,7 +50,7 @@ class Run:
 
 
 def environment_of(env: Mapping[str, str]) -> dict[str, str]:
-    """What of an environment decides how hooks are judged."""
+    """The variables of an environment that decide how hooks are judged."""
     names = {row.env for row in SETTINGS if row.env} | {*_ENVIRONMENT}
     return {name: env[name] for name in sorted(names) if name in env}
 

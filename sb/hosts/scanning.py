@@ -1,4 +1,4 @@
-"""What `sb` would have done with the calls in hosts' transcripts; nothing is recorded.
+"""Verdicts that `sb` would have given on calls in hosts' transcripts; nothing is recorded.
 
 Calls are judged as of now: files, links and repositories may have been others when a call was made.
 """

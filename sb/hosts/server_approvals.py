@@ -37,7 +37,7 @@ class ServerState(NamedTuple):
 
 
 def server_steps(host: str, waiting: Sequence[Server]) -> list[str]:
-    """What the user of a host may do about its servers next: approve those that wait for it, if any do."""
+    """The next step for a host's user: approve the servers that wait, if any do."""
     step = f"approve its {counted(len(waiting), 'MCP server')}: sb approvals servers {host}"
     return [step] if waiting else []
 

@@ -153,7 +153,7 @@ def _shown(entry: dict[str, Any]) -> str:
 
 
 def _digest(entries: list[Any]) -> str:
-    """What an approval is bound to; secrets are masked, so that a new token is no new server."""
+    """The digest that an approval is bound to; secrets are masked, so that a new token does not make a new server."""
     try:
         return digest(canonical_bytes(redact(entries)))[:_DIGITS]
     except NotCanonical:

@@ -76,7 +76,7 @@ class RecordedCall(NamedTuple):
 
 
 class CallEnded(NamedTuple):
-    """How a call ended, by the host's id of it."""
+    """The end of a call, by the host's id of it."""
 
     use_id: str
     ok: bool
@@ -95,7 +95,7 @@ class Used(NamedTuple):
 
 
 class Prompt(NamedTuple):
-    """What an agent was asked; a new turn of the session begins.
+    """Prompt to an agent; a new turn of the session begins.
 
     Args:
         at: seconds since the epoch; None if the host does not write it.
@@ -108,7 +108,7 @@ class Prompt(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What an agent wrote to whoever asked; before its last call of a turn it is a remark, after it the answer."""
+    """Reply of an agent: a remark before its last call of a turn, the answer after it."""
 
     text: str
     at: float | None = None
@@ -138,7 +138,7 @@ class TranscriptReader(ABC):
 
     @abstractmethod
     def read(self, record: dict[str, Any], session: Session) -> Iterator[Item]:
-        """What one record says; `session` is told what it says of that."""
+        """The items of one record; facts about the session go to `session`."""
 
     def place(self, file: Path) -> tuple[str, str]:
         """The id and the folder of a session, as far as the place of its file says them."""
@@ -167,7 +167,7 @@ class Transcript:
         self.session.id, self.session.cwd = reader.place(file)
 
     def items(self, *, most: int = 0, unfinished: bool = True) -> Iterator[Item]:
-        """What its records say, in order.
+        """The items of its records, in order.
 
         Args:
             most: bytes after which reading stops; 0 for all.

@@ -122,7 +122,7 @@ def _tool(spec: ToolSpec) -> dict[str, Any]:
 
 
 def _ended(desk: AgentDesk, result: ToolResult) -> dict[str, Any]:
-    """How a call ended: `done`, `waiting`, or `refused` or `failed` with the reason."""
+    """The outcome of a call: `done`, `waiting`, or `refused` or `failed` with the reason."""
     if result.success:
         answer: dict[str, Any] = {"state": "done", "call_id": result.call_id, "value": result.data}
         if result.mutation_id:

@@ -1,4 +1,4 @@
-"""Who may read, write, promote and share the memories of a scope, as every way to memory asks it.
+"""Rights of agents in scopes: read, write, promote, share; asked on every way to memory.
 
 Two rules answer: `memory.access`, and the data scopes of an agent's charter where charters are enforced.
 """
@@ -15,13 +15,13 @@ __all__ = ["PROMOTE", "READ", "SHARE", "WRITE", "Rights", "ScopeRefusal"]
 
 
 class ScopeRefusal(Protocol):
-    """What charters say of the scopes of agents."""
+    """Protocol of charters' rules for the scopes of agents."""
 
     def __call__(self, agent: str, scope: str) -> str:
         """The reason why an agent may not use a scope, or ""."""
 
     def rules(self, agent: str) -> str:
-        """What that goes by for an agent, as text: another text where the answers may be others."""
+        """The rules for an agent, as text: another text where the answers may be others."""
 
 
 class Rights:
@@ -62,7 +62,7 @@ class Rights:
             raise DeniedError(reason, f"sb agent charter show {agent}" if agent else "attach a core first")
 
     def rules(self, agents: Iterable[str]) -> str:
-        """What these agents' rights go by, as text; "" where nothing limits them."""
+        """The rules of these agents' rights, as text; "" where nothing limits them."""
         if not self:
             return ""
         text = repr(sorted(self._access.items()))

@@ -1,4 +1,4 @@
-"""Which changes a person can make to a memory as it is."""
+"""Changes that a person can make to a memory in its present state."""
 
 from __future__ import annotations
 

@@ -239,7 +239,7 @@ class _Export:
             reads = self._space.reads.stats([row["id"] for row in rows])
             for row in rows:
                 carried = _carried(row, reads.get(row["id"]))
-                self._line({"record": carried | self._space.reader.shown(_texts(carried))})
+                self._line({"record": carried | self._space.reader.mask(_texts(carried))})
                 counts[row["kind"]] += 1
             after = rows[-1]["id"]
             if self._progress:

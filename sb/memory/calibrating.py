@@ -76,7 +76,7 @@ class Calibration:
         return with_values(self.text(), "memory", values) if values else self.text()
 
     def diff(self, after: str) -> str:
-        """What would change, as a unified diff; "" for nothing."""
+        """The changes as a unified diff; "" for none."""
         name = self._file.name
         lines = (self.text().splitlines(keepends=True), after.splitlines(keepends=True))
         return "".join(difflib.unified_diff(*lines, name, name, n=1))

@@ -66,7 +66,7 @@ class Ranking(NamedTuple):
 
 
 def is_fitted_on(record: str) -> bool:
-    """Whether a memory belongs to the half that numbers are fitted on; all outcomes of one memory are in the same half."""
+    """True if a memory is in the half for fitting; all outcomes of one memory are in the same half."""
     return hashlib.blake2b(record.encode("utf-8", "replace"), digest_size=1).digest()[0] % 2 == 0
 
 

@@ -41,7 +41,7 @@ def check(space: Space) -> list[Finding]:
 
 
 def _records(space: Space, total: int) -> Iterator[Finding]:
-    """Whether records can be read, and the index finds them."""
+    """Findings on records: readable, and found by the index."""
     rows = list(space.records.spread(MOST_CHECKED if total <= MOST_CHECKED else _SAMPLE))
     looked_at = "all" if total <= MOST_CHECKED else f"a sample of {len(rows):,}"
     unreadable = [reason for row in rows if (reason := _unreadable(space, row))]

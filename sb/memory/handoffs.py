@@ -187,7 +187,7 @@ class Handoffs:
 
     def _shown(self, given: HandoffPacket) -> HandoffPacket:
         names = ("goal", "current_state", "open_loops", "next_step")
-        values = self._space.reader.shown([getattr(given, name) for name in names])
+        values = self._space.reader.mask([getattr(given, name) for name in names])
         return replace(given, **dict(zip(names, values, strict=True)))
 
     def _rows(self, scope: str, status: str | None) -> Iterator[Row]:

@@ -56,7 +56,7 @@ class Met(View):
 
 @frozen
 class Screened:
-    """What one record holds, and what is done about it."""
+    """Personal data of one record, and the action for it."""
 
     labels: tuple[str, ...]
     action: str
@@ -68,7 +68,7 @@ class Screened:
 
 
 def action_for(settings: Settings, scope: str) -> str:
-    """What is done about personal data in a scope: by its own name, else by the longest pattern, else keep."""
+    """The action for personal data in a scope: by its own name, else the longest pattern, else keep."""
     return rule_of(settings.personal_data, scope) or KEEP
 
 
@@ -83,7 +83,7 @@ class Screening:
         self._database, self._settings, self._now = database, settings, now
 
     def screen(self, records: Sequence[Any], scope: str, agent: str) -> list[Screened]:
-        """What each record holds; values are redacted in the record itself where its scope asks for that.
+        """Screen records; values are redacted in the record itself where its scope asks for that.
 
         Raises:
             PersonalDataRefused: the scope keeps none, or a text is too long to be searched for it; that was logged.
@@ -101,7 +101,7 @@ class Screening:
         return found
 
     def look(self, record: Any, scope: str, *, signed_too: bool = False) -> Screened:
-        """What one record holds, as `screen` does, but nothing is logged and what is refused is only said.
+        """Screen one record without logging; a refusal is returned, not raised.
 
         Args:
             signed_too: redact signed handoffs as well, which nobody can verify then.
@@ -140,7 +140,7 @@ class Screening:
         return {**changes, **dict(zip(texts, masked(list(texts.values())), strict=True))}, screened
 
     def decided(self, labels: tuple[str, ...], scope: str, *, is_handoff: bool) -> Screened:
-        """What is done about a record of a scope that holds this personal data."""
+        """The action for a record of a scope that holds this personal data."""
         action = self.action(scope)
         if not labels:
             return Screened((), KEEP)
@@ -151,7 +151,7 @@ class Screening:
         return Screened(labels, action)
 
     def action(self, scope: str) -> str:
-        """What is done about personal data in a scope."""
+        """The action for personal data in a scope."""
         return action_for(self._settings, scope)
 
     def text(self, text: str, scope: str) -> str:
@@ -190,7 +190,7 @@ def hold_back(rows: Sequence[Row], screened: Sequence[Screened]) -> dict[str, st
 def met(
     database: Database, *, label: str = "", action: str = "", scope: str = "", limit: int = 0
 ) -> list[Met]:
-    """What was met so far, the latest first; of memories that were not erased.
+    """Personal data met so far, the latest first, in memories that were not erased.
 
     Args:
         label, action, scope: only these; scope as a pattern. limit: the most that are listed, 0 for all.

@@ -179,7 +179,7 @@ def history(space: Space, row: Row) -> list[Change]:
         unseen = entry["former"] is None or space.reader.refusal(row)
         changed = {} if unseen else _differences(row["kind"], before, later)
         reason = entry["reason"]
-        changed, reason = space.reader.shown([changed, reason])
+        changed, reason = space.reader.mask([changed, reason])
         changes.append(Change(entry["at"], entry["actor"], entry["operation"], reason, version, changed))
         later, version = before, entry["version"]
     return [Change(row["created_at"], row["agent"], "keep", "", version), *reversed(changes)]

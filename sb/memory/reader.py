@@ -151,7 +151,7 @@ class Reader:
     # This row
 
     def refusal(self, row: Row) -> str:
-        """Why nothing that a record says is shown, on any face; "" if it is. What the policy denies is put on record."""
+        """The reason to withhold a record's text on every face, or "". Denials of the policy are recorded."""
         found = self._refusal(row)
         return found or ("" if self.policy is None else self.policy.refusal(row))
 
@@ -183,7 +183,7 @@ class Reader:
         readers = self._space.settings.personal_data_readers
         return not all(any(fnmatchcase(name, one) for one in readers) for name in self._names)
 
-    def shown(self, value: Any) -> Any:
+    def mask(self, value: Any) -> Any:
         """A value as it is read: without personal data where that is masked."""
         return masked(value) if self.masks else value
 

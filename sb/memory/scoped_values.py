@@ -1,4 +1,4 @@
-"""Which scopes a personal value belongs to, as memory knows it."""
+"""Scopes that a personal value belongs to, as memory knows it."""
 
 from __future__ import annotations
 

@@ -263,7 +263,7 @@ class Searcher:
         filters: Predicate,
         changes: int,
     ) -> list[int]:
-        """What was said right before and after the best records, as far as it is not known."""
+        """The records right before and after the best ones, as far as they are not known."""
         found = self._space.words.beside(best, places, *filters.sql(), changes)
         return [number for number in found if number not in known]
 

@@ -37,7 +37,7 @@ def spread(
     places: Sequence[int],
     hidden: Callable[[Collection[int]], Collection[int]],
 ) -> dict[int, float]:
-    """What each record gains from others, from 0 to 1, by its number.
+    """The gain of each record from others, from 0 to 1, by its number.
 
     Args:
         seeds: records and their activation, from 0 to 1. places: who may see what is reached.

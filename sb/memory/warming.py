@@ -147,7 +147,7 @@ def _steps(reference: ref[Space], stopped: Event) -> Iterator[str]:
 
 
 def _load_embedder(space: Space, reader: Database) -> None:
-    """What `space.embedder` computes; whoever reads that at the same time computes it as well, and the first one stays."""
+    """Compute `space.embedder`; a reader at the same time computes it as well, and the first result stays."""
     chosen = choose(space.settings)
     vars(space).setdefault("embedder", chosen if isinstance(chosen, NoEmbedder) else counted(chosen, reader))
 

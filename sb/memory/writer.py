@@ -137,7 +137,7 @@ class Writer:
 
 
 class Inserter(RecordWriter):
-    """Inserts rows exactly as they came from elsewhere, none of which is here."""
+    """Inserts rows of another database as they are; none of them is here."""
 
     def keep(self, execute: Execute, pairs: Sequence[Pair]) -> None:
         rows = [row for row, _ in pairs]

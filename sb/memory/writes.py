@@ -105,7 +105,7 @@ class Writes(Operations):
         private: bool = False,
         **more: Any,
     ) -> str:
-        """Save a decision and its rationale, neither of which can be changed; returns its id.
+        """Save a decision and its rationale, which cannot be changed later; returns its id.
 
         Args:
             more: further fields of `sb.types.Decision`; the others are those of `remember`.
@@ -213,7 +213,7 @@ class Writes(Operations):
         self.writer.change(row, after.columns(), outcome, reason, also=evidence)
 
     def _weight_of_outcome(self, row: Row) -> float:
-        """What an outcome that this agent reports adds to the evidence of a memory; less of one that is not trusted."""
+        """The weight of this agent's outcome reports as evidence; less for an untrusted agent."""
         standing = self.space.trust.score_of(self.stack, self.agent_id)
         if standing is None or standing >= NEUTRAL:
             return 1.0

@@ -222,7 +222,7 @@ def granted_sentence(grant: Grant) -> str:
 
 
 def decision_lines(approval: Approval, decisions: Sequence[Decided], now: int) -> list[str]:
-    """Who decided, when and why; of dual control who has to, too. `now` in microseconds since the epoch."""
+    """Lines on a decision: by whom, when, why; under dual control who is missing. `now` in microseconds."""
     lines = [
         f"{one.by} {one.verb} it {when(one.at, now)}" + (f": {one.reason}" if one.reason else "")
         for one in decisions

@@ -80,7 +80,7 @@ def telling_words(call: str, why: str) -> tuple[str, ...]:
 
 
 def request_why(disclosed: Disclosure) -> str:
-    """Why a call waits: of a command line what our parser says, unless only other rules ask; else the first reason.
+    """The reason why a call waits: the parser's for a command line, unless only other rules ask; else the first.
 
     A reason that names only the safety class says less than the parser.
     """

@@ -1,4 +1,4 @@
-"""What needs a person: one shape for Home, `sb status`, `sb watch` and notifications, and how each kind of it reads."""
+"""Needs of a person: one shape for Home, `sb status`, `sb watch` and notifications, and the words for each kind."""
 
 from __future__ import annotations
 
@@ -363,7 +363,7 @@ def kill_need(kill: Kill) -> Need:
 
 
 def finding_need(found: Finding) -> Need:
-    """What is not enforced, or not wholly."""
+    """The need of a finding: missing or partial enforcement."""
     look = State("broken", DANGER) if found.status is Status.FAIL else State("weak", WARN)
     return Need("finding", found.name, look, f"{found.name}: {found.detail}", found.hint, about=found)
 

@@ -45,7 +45,7 @@ def state(word: str) -> State:
 
 
 def tone_of(word: str) -> str:
-    """The tone of a state word on the command line; "" for a word that is no news."""
+    """The tone of a state word on the command line; "" for anything ordinary."""
     tone = state(word).tone
     return "" if tone == SOFT else tone
 

@@ -262,7 +262,7 @@ class CommandJudge(ABC):
         self.keeping.name(places)
 
     def replace(self, places: Iterable[str] | None, *, deletes: bool = False) -> None:
-        """Note absolute paths of which the content may be gone afterwards; None if not all are known."""
+        """Note absolute paths whose content may be gone afterwards; None if not all are known."""
         if places is None or len(self.replaced) >= _MOST_REPLACED:
             self._replaces_more = True
         elif not self.paths.elsewhere:

@@ -96,7 +96,7 @@ class Judge(Protocol):
         ...
 
     def replace(self, places: Iterable[str] | None, *, deletes: bool = False) -> None:
-        """Note absolute paths of which the content may be gone afterwards; None if not all are known."""
+        """Note absolute paths whose content may be gone afterwards; None if not all are known."""
         ...
 
     def look(self, word: str) -> None:

@@ -167,7 +167,7 @@ class LineJudge(CommandJudge):
         return found
 
     def _joined(self, node: Compound, stdin: Input) -> Finding:
-        """Judge commands of which only the first surely runs; after `&&` those before it have succeeded."""
+        """Judge commands of a list, where only the first surely runs; after `&&` those before have succeeded."""
         found = self._node(node.bodies[0], stdin)
         surely = "" if self._doubtful else self.paths.here
         for body in node.bodies[1:]:
@@ -238,7 +238,7 @@ class LineJudge(CommandJudge):
 
     @staticmethod
     def _argument_file(words: Sequence[Word]) -> Input | None:
-        """What `xargs -a <(…)` and `tar -T <(…)` read in place of their input."""
+        """The input that `xargs -a <(…)` and `tar -T <(…)` read in place of their own."""
         for before, word in itertools.pairwise(words):
             option, _, value = word.raw.partition("<(")
             if value and (option or before.text) in _FILES_OF_NAMES:
@@ -257,7 +257,7 @@ class LineJudge(CommandJudge):
         return self.names_in(path) if path else []
 
     def _output_of(self, node: Simple) -> Input:
-        """What a command prints, as far as the line tells."""
+        """The output of a command, as far as the line tells."""
         return piped_input(node, self.expand, self._of_processes) if node.redirects else NOT_KNOWN
 
     def _writes_scripts(self, redirects: Sequence[Redirect], content: Input) -> None:

@@ -22,7 +22,7 @@ def check_word(name: str, value: str, words: Collection[str]) -> None:
 
 
 def check_text(name: str, value: str) -> None:
-    """Refuse what is no text.
+    """Refuse anything but a text.
 
     Raises:
         ValueError: it is not.
@@ -33,7 +33,7 @@ def check_text(name: str, value: str) -> None:
 
 
 def check_words(name: str, values: Sequence[str]) -> None:
-    """Refuse what is no list of words.
+    """Refuse anything but a list of words.
 
     Raises:
         ValueError: it is not.

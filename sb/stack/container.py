@@ -1,4 +1,4 @@
-"""What the parts of one stack share: database, place, state, and attached cores."""
+"""Shared state of one stack's parts: database, place, state, and attached cores."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def made_from(container: Container, memory_type: str, memory_id: str) -> list[st
 
 
 def ungrounded(container: Container) -> list[str]:
-    """References to the memories in view that say what they were made from, none of which is there any more; reads
+    """References to visible memories all of whose sources are gone; reads
     everything that says so."""
     found: list[str] = []
     for part in _batches(container):

@@ -1,4 +1,4 @@
-"""Lint beliefs and values: what is no statement becomes a rejected suggestion for a person to review.
+"""Lint beliefs and values: anything but a statement becomes a rejected suggestion for a person to review.
 
 Source: the stack protocol's reference implementation; which words and marks count is ours.
 """

@@ -50,7 +50,7 @@ class Relater:
         self._space = container.space
 
     def relate(self) -> dict[str, int]:
-        """Relate what was written since the last time; returns how many relations in view of which sort were looked at."""
+        """Relate records written since the last time; returns counts of the visible relations it looked at, by sort."""
         newest, change = self._space.records.head()
         after = self._container.settings.get(_DONE) or [0, 0]
         if [newest, change] == after:

@@ -20,7 +20,7 @@ _PARAMETERS = 500  # of one query
 
 
 class ReviewKind(StrEnum):
-    """Why something is listed, in the order in which it is listed."""
+    """Kinds of review items, in the order of the list."""
 
     CONFLICT = "conflict"
     QUARANTINE = "quarantine"
@@ -71,7 +71,7 @@ class ReviewQueue:
         self._looked_to = (0, 0)  # newest record and newest change
 
     def counts(self) -> dict[ReviewKind, int]:
-        """How many of each kind wait."""
+        """Counts of waiting items, by kind."""
         conflicts = self._database.query("SELECT count(*) FROM sync_conflicts WHERE resolution = ''")[0][0]
         return {
             ReviewKind.CONFLICT: int(conflicts),
@@ -92,7 +92,7 @@ class ReviewQueue:
         ]
 
     def items(self, most: int = 200, known: Collection[str] = ()) -> list[ReviewItem]:
-        """What waits, kind by kind, the newest of each first.
+        """The waiting items, kind by kind, the newest of each first.
 
         Args:
             most: of each kind.

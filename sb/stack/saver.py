@@ -309,7 +309,7 @@ class Saver:
 
 
 class _StackRecordWriter(RecordWriter):
-    """Keeps records of which the id is given, and lets them take the place of the ones that have it."""
+    """Saves records with a given id, in place of those that have it."""
 
     def __init__(self, container: Container, door: str = "") -> None:
         super().__init__(container.space, container.reader, door)
@@ -436,7 +436,7 @@ def check_kind(kind: str, record: Any) -> None:
 
 
 def _state(record: Any, row: Row) -> str:
-    """The state of a record: what it is no longer true, or too weak to be found, is not active."""
+    """The state of a record: one that is no longer true, or too weak to be found, is not active."""
     if not getattr(record, "is_active", True):
         return SUPERSEDED
     if isinstance(record, MemorySuggestion) and record.status != "pending":

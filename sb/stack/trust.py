@@ -92,7 +92,7 @@ class Trust:
 
 
 def _joined(cores: TrustAssessment, operators: TrustAssessment) -> TrustAssessment:
-    """What cores say of an entity, and what operators do, as one assessment."""
+    """The joint assessment of an entity by cores and operators."""
     said = {entry["domain"]: entry for entry in operators.authority or () if "domain" in entry}
     return replace(
         cores,

@@ -279,7 +279,7 @@ class Database:
         return self._version, self._normal.total_changes
 
     def changed_since(self, mark: tuple[int, int]) -> bool:
-        """Whether anybody has written since a mark was taken: another connection or, within its transaction already, this one.
+        """True if anybody wrote since a mark: another connection, or this one, also in its open transaction.
 
         What another connection wrote before the mark counts too, if nobody has asked since.
         """

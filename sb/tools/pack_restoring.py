@@ -54,7 +54,7 @@ class Change:
 
     @property
     def unreadable(self) -> bool:
-        """True for what is no file, link or folder, or cannot be looked at: it stays, and the others do not wait for it."""
+        """True for anything but a readable file, link or folder: it stays, and the others do not wait for it."""
         return self.now is not None and self.now.kind == OTHER
 
 
@@ -169,7 +169,7 @@ class PackRestoring:
 
 
 def conflicts(changes: Sequence[Change]) -> list[str]:
-    """Why nothing is restored: paths that somebody changed since."""
+    """The conflicts that keep a restore from beginning: paths that somebody changed since."""
     return [one.obstacle for one in changes if one.obstacle and not one.unreadable]
 
 
@@ -220,7 +220,7 @@ def _changes(rows: Rows, pack: Pack) -> list[Change]:
 
 
 def tracked_by(row: Mapping[str, Any]) -> dict[str, str]:
-    """What an index of git says is staged, as a field of its row, since git also writes one that says the same."""
+    """The staged state by git's index, as a field of its row; git also rewrites an index without changing it."""
     if not row["path"].endswith("/index") or "/.git/" not in row["path"]:
         return {}
     from sb.shell.snapshots.git_index import tracked_digest  # few calls change one

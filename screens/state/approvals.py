@@ -132,7 +132,7 @@ _OF_REVERSALS = "Press `a` on the Recovery screen to approve and run this revers
 
 
 def unapprovable(chosen: Sequence[Disclosure], opened: set[str]) -> str:
-    """Why these cannot be approved as they stand, in the console's words: the kernel refuses the same; "" when they can.
+    """The reason why these cannot be approved now, in the console's words, or ""; the kernel refuses the same.
 
     Args:
         opened: the digests of what was opened.

@@ -107,7 +107,7 @@ def fields_for(kind: Kind[T], record: T, now: int, face: str = "document") -> li
 
 
 def facts_of(kind: Kind[T], record: T) -> list[tuple[str, str]]:
-    """What a dialog says of a record; none of it changes with time."""
+    """The facts of a record in a dialog; none of them changes with time."""
     return [
         ((shown.label or shown.name).capitalize(), text) for shown, text, _ in kind.facts(record, 0, "dialog")
     ]

@@ -131,7 +131,7 @@ class MemorySearch(Search):
             yield FoundMemories(step.numbers, step.total, step.complete, step.changes)
 
     def arranged(self) -> Sequence[int]:
-        """What fits, the best first, then the newest; last what is near without every word. Headings are below 0."""
+        """Keys of matches: best first, then newest, last those near without every word. Headings are below 0."""
         return arranged(self.hits, self.ranking) if self.ranking else self.hits.keys
 
 

@@ -1,4 +1,4 @@
-"""What needs a person: one list for Home, `sb status` and `sb watch`, with true counts and a key for each thing."""
+"""Needs of a person: one list for Home, `sb status` and `sb watch`, with true counts and a key for each."""
 
 from __future__ import annotations
 

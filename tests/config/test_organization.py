@@ -1,4 +1,4 @@
-"""What an organization sets for a machine, everybody else may only narrow."""
+"""An organization's settings for a machine: everybody else may only narrow them."""
 
 from __future__ import annotations
 

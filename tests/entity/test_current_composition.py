@@ -1,4 +1,4 @@
-"""What a core is composed of at present, what another checkpoint would change, and the way there and back."""
+"""The present composition of a core, the changes of another checkpoint, and the way there and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is installed for entities: found by entry points, and imported only when it is asked for."""
+"""Installed parts of entities: found by entry points, and imported only when asked for."""
 
 from __future__ import annotations
 

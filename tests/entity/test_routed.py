@@ -1,4 +1,4 @@
-"""What a core remembers: routed to the active stack, with where it comes from."""
+"""A core's memories: routed to the active stack, with their provenance."""
 
 from __future__ import annotations
 

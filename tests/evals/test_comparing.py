@@ -1,4 +1,4 @@
-"""What a gate can rely on when a run of evals is compared with an earlier one."""
+"""Guarantees of a gate that compares a run of evals with an earlier one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What readers of a report of evals can rely on: CI systems, people, and later runs."""
+"""Guarantees of reports of evals, for CI systems, people, and later runs."""
 
 from __future__ import annotations
 

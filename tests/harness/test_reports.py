@@ -1,4 +1,4 @@
-"""What a code scanner, a CI system and a reader can rely on in the reports of the harness audit."""
+"""Guarantees of the harness audit's reports, for code scanners, CI systems and people."""
 
 from __future__ import annotations
 

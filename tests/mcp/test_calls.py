@@ -1,4 +1,4 @@
-"""What an agent that speaks MCP can rely on when it acts: policy, requests to people, undo."""
+"""Guarantees for an agent that acts over MCP: policy, requests to people, undo."""
 
 from __future__ import annotations
 

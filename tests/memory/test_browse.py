@@ -1,4 +1,4 @@
-"""What an operator browses: every record, newest first, and those that fit a filter, followed as memory changes."""
+"""Browsing memory: every record, newest first, and those that fit a filter, followed as memory changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What outcomes propose is fitted on half of the memories, judged on the other, and written only when told."""
+"""Calibration by outcomes: fitted on half of the memories, judged on the other, and written only when asked."""
 
 from __future__ import annotations
 

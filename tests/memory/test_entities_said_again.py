@@ -1,4 +1,4 @@
-"""What is said again of an entity: what is new is added, what is the same changes nothing, the rest stays."""
+"""Repeated statements about an entity: new parts are added, equal ones change nothing, the rest stays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What agents, sessions, stacks and relations may be called."""
+"""Allowed names of agents, sessions, stacks and relations."""
 
 from __future__ import annotations
 

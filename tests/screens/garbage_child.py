@@ -1,4 +1,4 @@
-"""What the console's collections remove, in a process with nothing else to walk through: garbage_child new|old"""
+"""Garbage collections of the console, in a process with nothing else to walk through: garbage_child new|old"""
 
 from __future__ import annotations
 

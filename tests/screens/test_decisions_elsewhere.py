@@ -1,4 +1,4 @@
-"""What is decided in a browser's tab: by the process that holds the key, from its own reading, and nothing else."""
+"""Decisions in a browser tab: made by the process that holds the key, from its own reading, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How cells, records and differences are painted: width, tone, badge, hits, sparkline, tree, diff."""
+"""Painting of cells, records and differences: width, tone, badge, hits, sparkline, tree, diff."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stacks hold, on the console's screen of memory: kind, strength, provenance, and suggestions to decide about."""
+"""Stacks on the console's memory screen: kind, strength, provenance, and suggestions to decide about."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the screens hold: the cursor's record, the filter's hits, the layout of records, and the table of actions."""
+"""State of the screens: the cursor's record, the filter's hits, the layout of records, and the table of actions."""
 
 from __future__ import annotations
 

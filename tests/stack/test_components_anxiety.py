@@ -1,4 +1,4 @@
-"""Who loads a stack is told how it stands, and how many of its beliefs are uncertain."""
+"""State of a loaded stack: its loader learns how many of its beliefs are uncertain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What nobody uses fades by half-lives, however often the stack is looked after, and can be brought back."""
+"""Forgetting: unused memories fade by half-lives, however often the stack is maintained, and can be brought back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is loaded is the most important that fits; what is weak, done or replaced is left out."""
+"""Working memory: the most important memories that fit; weak, done or replaced ones are left out."""
 
 from __future__ import annotations
 

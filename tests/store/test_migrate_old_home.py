@@ -1,4 +1,4 @@
-"""What was on record before an upgrade goes on counting after it."""
+"""Records from before an upgrade still count after it."""
 
 from __future__ import annotations
 

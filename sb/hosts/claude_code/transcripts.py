@@ -83,7 +83,7 @@ class ClaudeCodeReader(TranscriptReader):
 
 
 def _texts(record: dict[str, Any], message: dict[str, Any], at: float | None) -> Iterator[Item]:
-    """What was asked, or answered."""
+    """The prompts and replies of one record."""
     content, kind = message.get("content"), record.get("type")
     if kind == "assistant":
         text = written([block for block in blocks(content) if block.get("type") == "text"])

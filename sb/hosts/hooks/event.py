@@ -189,7 +189,7 @@ class GovernedCall(NamedTuple):
 
 
 class Decision(StrEnum):
-    """Instructions to the host; NONE is no opinion, and leaves the call to the user's own rules and prompts."""
+    """Instructions to the host; NONE leaves the call to the user's own rules and prompts."""
 
     NONE = "none"
     ASK = "ask"

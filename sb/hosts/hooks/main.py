@@ -198,7 +198,7 @@ def _judged(adapter: Adapter, event: HookEvent, settings: _Settings, process: _P
 
 
 def _counted(event: HookEvent, settings: _Settings) -> HookVerdict:
-    """Count a question of the host's own; nothing is judged, and there is no opinion on it."""
+    """Count a question of the host's own; nothing is judged."""
     if event.session_id:
         from sb.hosts.hooks.guards.counting import count
 

@@ -150,7 +150,7 @@ class Preview:
 
 
 def _is_whole(governed: GovernedCall) -> bool:
-    """True for a call of which all is undone: not one that also does something elsewhere, or is known in part alone."""
+    """True for a call that is undone whole: not one with effects elsewhere, or known only in part."""
     if "tree" not in governed.args:
         return "partly" not in governed.args
     named = "partly" not in governed.args and bool(governed.args["paths"])

@@ -7,7 +7,7 @@ from typing import Any
 
 from sb.base.values.canonical import NotCanonical, canonical_bytes
 from sb.hosts.hooks.event import Moment, NativeCall
-from sb.hosts.hooks.guards.astray import FIELD, Astray, astray, told
+from sb.hosts.hooks.guards.astray import FIELD, Astray, astray, warning
 from sb.hosts.hooks.guards.secrets import NO_MESSAGE, READ_SECRET, WITHHELD
 from sb.hosts.hooks.judged_call import JudgedCall
 from sb.hosts.hooks.session import HookSession
@@ -43,10 +43,10 @@ class Reports:
         led = astray(call, self._calls, self._run.run_id, self._files)
         self._record(call, nonce, led)
         if not self._session.confines:
-            return told(led)
+            return warning(led)
         pending = bool(self._calls.unreported(self._run.run_id))
         text = self._session.confining.report(call, pending=pending)
-        return " ".join(filter(None, (told(led), text)))
+        return " ".join(filter(None, (warning(led), text)))
 
     def _record(self, call: JudgedCall, nonce: str, led: Astray) -> None:
         governed, native = call.governed, call.native

@@ -31,7 +31,7 @@ OF_SERVERS = ("mcp__", "mcp_", "MCP:")  # how names of MCP servers' tools begin
 
 @cache
 def tools(what: str) -> frozenset[str]:
-    """The tools that do this, or of which this is known.
+    """The tools with this trait.
 
     Args:
         what: `read`, `fetch`, `agent`, `shell`, `write`, `patch`; `lists` names alone, `finds` files by a pattern of names,

@@ -104,7 +104,7 @@ class Environment:
 
     @property
     def advice(self) -> str:
-        """How to keep agents further away from `sb`, or ""."""
+        """Advice for keeping agents further away from `sb`, or ""."""
         if self.kind is Kind.ISOLATED:
             return ""
         where = "a project" if self.kind is Kind.PROJECT else "a shared environment"
@@ -112,7 +112,7 @@ class Environment:
 
 
 def _name_and_version(found: Distribution) -> tuple[str, str]:
-    """What its metadata begin with; `importlib.metadata` parses all of it, descriptions too, for each."""
+    """The name and version in its metadata; `importlib.metadata` would parse all of it, descriptions too."""
     text = found.read_text("METADATA") or found.read_text("PKG-INFO") or ""
     head, _, _ = text.partition("\n\n")
     fields = dict(re.findall(r"^(Name|Version):[ \t]*(.*?)[ \t]*$", head, re.MULTILINE))

@@ -50,7 +50,7 @@ def install_findings(config: Config, places: Places) -> Iterator[Finding]:
 
 
 def _resident(config: Config) -> Finding:
-    """Whether hooks are answered at once; none of this decides about a call."""
+    """Finding on the helper that answers hooks; it decides about no call."""
     found = resident.running(config.home)
     if found is not None:
         age = human_age(time.time() - found.since)
@@ -65,7 +65,7 @@ def _resident(config: Config) -> Finding:
 
 
 def _confinement(config: Config) -> Finding:
-    """What holds agents' commands on this system."""
+    """Finding on the engine that holds agents' commands on this system."""
     mode = config.hooks.confine
     if mode == "off":
         return Finding(

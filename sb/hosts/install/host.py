@@ -60,7 +60,7 @@ class Places:
 
 @frozen
 class Wanted:
-    """What an install is to write.
+    """Entries that an install writes.
 
     Args:
         wrapper: the script that hosts run.
@@ -164,13 +164,13 @@ class Host:
         return bool(self.events)
 
     def part(self, server: bool) -> Host | None:
-        """The host with the file of its hooks, or with that of its MCP servers; None if there is no such file."""
+        """The host with the file of its hooks, or of its MCP servers; None without such a file."""
         if server:
             return self.servers if self.has_hooks else self
         return self if self.has_hooks else None
 
     def file_of(self, places: Places, scope: str) -> Path | None:
-        """The file of the scope `user` or `project`; None if there is no such scope.
+        """The file of the scope `user` or `project`; None for an unknown scope.
 
         Raises:
             ConfigError: the file that decides which one it is cannot be read.
@@ -193,7 +193,7 @@ class Host:
         ]
 
     def layout(self, wanted: Wanted) -> Layout:
-        """What the file is to hold; ours is also what any other choice would have written."""
+        """The layout of the file; our entries include those that any other choice would have written."""
         ours = {
             handler
             for closed in (False, True)

@@ -234,13 +234,13 @@ class Installer:
 
 
 def wanted_of(home: Home, *, fail_closed: bool = False, confine: bool = True) -> Wanted:
-    """What an install into a home writes; arguments as for `Installer.plan_install`."""
+    """The entries that an install into a home writes; arguments as for `Installer.plan_install`."""
     return Wanted(wrapper_path(home), fail_closed, confiner_path(home) if confine else None)
 
 
 @contextlib.contextmanager
 def _as_refusal(current: FileContent) -> Iterator[None]:
-    """Say of which file something malformed was."""
+    """Name the file in the error for malformed content."""
     try:
         yield
     except Malformed as error:

@@ -1,4 +1,4 @@
-"""Whether a settings file that an install writes would be committed with the project."""
+"""Warnings about settings files that would be committed with the project."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def committed_warning(change: Change) -> str:
 
 
 def _ignored(file: Path) -> bool:
-    """What git says; a file that is tracked counts as not ignored, and so does any when git cannot be asked."""
+    """True if git ignores the file; False for a tracked one, and when git cannot be asked."""
     above = next(folder for folder in file.parents if folder.is_dir())
     command = ["git", "-c", "core.fsmonitor=false", "-C", str(above), "check-ignore", "-q", "--", str(file)]
     try:

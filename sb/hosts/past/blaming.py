@@ -1,4 +1,4 @@
-"""Blame: which call of which session wrote each line of a file, as hosts' transcripts tell it."""
+"""Blame: the call and session that wrote each line of a file, by hosts' transcripts."""
 
 from __future__ import annotations
 

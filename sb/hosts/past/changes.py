@@ -37,7 +37,7 @@ class Replacement:
 
 @frozen
 class Change:
-    """What a call does to one file.
+    """Change of one file by a call.
 
     Args:
         path: as the call names it.

@@ -38,7 +38,7 @@ _PROJECT = "project:"
 
 @mutable
 class _Turn:
-    """What is known of a turn so far: changes and commands by the id of their call."""
+    """State of a turn so far: changes and commands by the id of their call."""
 
     prompt: Prompt
     cwd: str
@@ -155,7 +155,7 @@ def session_name(session: Session) -> str:
 
 
 def _done(turn: _Turn) -> str:
-    """What a turn changed and ran, as text; "" for nothing."""
+    """The changes and commands of a turn, as text; "" for none."""
     files = dict.fromkeys(_relative(path, turn.cwd) for paths in turn.changed.values() for path in paths)
     commands = dict.fromkeys(one_line(text, _COMMAND) for text in turn.commands.values())
     parts = []

@@ -19,7 +19,7 @@ _MOST_PLACES = 1_000  # occurrences of one text
 
 
 class Replay:
-    """Which change brought each line.
+    """Origin of each line: the change that brought it.
 
     Args:
         content: of the file now, with line feeds. changes: in the order in which they were made.

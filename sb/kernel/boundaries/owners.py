@@ -14,7 +14,7 @@ class Owners:
         self._known: dict[str, tuple[object, str]] = {}
 
     def refusal(self, owner: str) -> str:
-        """Why this owner does not answer for anything any more; "" if they do, or if nobody enrolled by that name.
+        """The reason why this owner no longer counts; "" if they do, or if nobody enrolled by that name.
 
         An owner whose operator's key was revoked has left. Where that cannot be told, it is a refusal.
         """

@@ -111,7 +111,7 @@ def _stays(call: ToolCall) -> str:
 
 
 def no_undo(tool_id: str) -> str:
-    """What a person agrees to, once for each agent and contract, where a tool declares no undo."""
+    """The question where a tool declares no undo, asked once for each agent and contract."""
     return f"{tool_id} cannot be undone"
 
 

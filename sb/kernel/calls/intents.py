@@ -148,7 +148,7 @@ def intent_of(row: tuple[Any, ...]) -> Intent:
 
 
 def as_announced(log: EventLog, event: Event, intent: Intent) -> bool:
-    """Whether a listed call is what its event says; without the key of the log's digests, as far as that can be told."""
+    """True if a listed call is as its event says; without the key of digests, as far as it can be told."""
     said, about = event.payload or {}, event.subject
     reverses = mutation_number(log, str(said.get("reverses", "")))
     reversal = log.tag(intent.reversal.encode()) if intent.reversal else ""

@@ -257,7 +257,7 @@ def call_of(tool_id: str, args: Any) -> str:
 
 
 def _way_back(payload: dict[str, Any]) -> str:
-    """How the call can be undone, or the call that it undid."""
+    """The undo of the call, or the call that it undid."""
     if payload.get("reverses"):
         return f", undoing {payload['reverses']}"
     offered = payload.get("mutation") and not payload.get("no_way_back")

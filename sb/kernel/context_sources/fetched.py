@@ -108,7 +108,7 @@ def _of_program(program: str, words: Sequence[str]) -> Iterator[str]:
 
 
 def _option(program: str, word: str) -> tuple[bool, bool]:
-    """Whether the next word is an option's value, and whether the option has the program fetch from elsewhere."""
+    """Two truths about an option: the next word is its value, and it has the program fetch from elsewhere."""
     if not _SHORT.fullmatch(word):
         valued_there = program not in _FIRST_IS_AN_ADDRESS or word not in _FLAGS_OF_HTTP
         return word in _VALUED and valued_there, word.partition("=")[0] in _ELSEWHERE

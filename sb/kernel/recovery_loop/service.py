@@ -413,7 +413,7 @@ class Recovery:
         return self.escalations.get(found.id)
 
     def _fits(self, approval: Approval, ref: MutationRef) -> bool:
-        """Whether a request is for the reversal as it is declared now, and can be approved: else it is asked for anew."""
+        """True if a request is for the reversal as declared now, and can be approved; else it is asked anew."""
         tool = self.executor.registry.tool(ref.reversal_tool)
         same = tool is not None and tool.current_fingerprint() == approval.fingerprint
         return same and SHOWN in approval.request and approval.needed >= self._people(ref)

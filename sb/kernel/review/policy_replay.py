@@ -135,7 +135,7 @@ def _mode(log: EventLog, run_id: str) -> SafetyMode | None:
 
 
 def _then(event: Event) -> str:
-    """How the call ended that this event began; "" for other events."""
+    """The outcome of the call that this event began; "" for other events."""
     payload = event.payload or {}
     phase = payload.get("phase")
     if phase == "intent" or (phase == "outcome" and "intent" not in payload):

@@ -83,7 +83,7 @@ def _of_kernle(
 
 
 def mem0_history(path: Path) -> Iterator[ForeignMemory]:
-    """What mem0's `history.db` says last of each memory that is not deleted (mem0's `memory/storage.py`, 2.2)."""
+    """The newest state of each memory in mem0's `history.db` that is not deleted (mem0's `memory/storage.py`, 2.2)."""
     last: dict[str, Row] = {}
     for row in _rows(path, "history", *_HISTORY):
         last[str(row["memory_id"])] = row
@@ -121,7 +121,7 @@ def _rows(path: Path, table: str, *needed: str, where: str = "") -> Iterator[Row
 
 
 def _unlike(connection: driver.Connection, table: str, missing: set[str]) -> str:
-    """What tells a table from those that programs keep memories in; "" for nothing.
+    """The difference of a table from those that programs store memories in; "" for none.
 
     Views, virtual tables and computed columns run whatever the file's author wrote, for as long as they like.
     """

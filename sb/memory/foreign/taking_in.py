@@ -31,7 +31,7 @@ _DATABASES = (".db", ".sqlite", ".sqlite3")
 
 @frozen
 class TakenIn(View):
-    """What came of an import.
+    """Result of an import.
 
     Args:
         read: memories in the file. added: that are new here. same: that came before.
@@ -51,7 +51,7 @@ class TakenIn(View):
 
 
 def reader_of(source: str, path: Path) -> Reader:
-    """What reads a file of that program.
+    """The reader for files of a program.
 
     Raises:
         UsageError: there is no such program, or no such file.

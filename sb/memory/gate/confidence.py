@@ -59,7 +59,7 @@ def first(source_type: str, confidence: float) -> Mapping[str, float]:
 
 
 class Calibration(NamedTuple):
-    """How well confidence foretold the outcomes of one category.
+    """Calibration of one category: confidence against outcomes.
 
     Args:
         outcomes: how many there are. confirmed: the share that proved right, from 0 to 1.

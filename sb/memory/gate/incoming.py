@@ -157,7 +157,7 @@ class IncomingRecord:
         return GateVerdict(**found | {"reason": f"{self.verdict.reason}; trusted less, so without effect"})
 
     def merges(self) -> bool:
-        """Whether it says what a record says; of a write transaction that is open, what was written since counts too."""
+        """True if a record says the same; writes of an open transaction count, too."""
         if not self._settings.threshold:
             return False
         gate = self._gate

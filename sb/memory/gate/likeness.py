@@ -1,4 +1,4 @@
-"""How alike two texts are, from 0 to 1, and the value in which they differ.
+"""Similarity of two texts, from 0 to 1, and the value in which they differ.
 
 The words of each text are matched with the most similar word of the other (greedy matching, as BERTScore does: Zhang et al.,
 "BERTScore: Evaluating Text Generation with BERT", ICLR 2020), and the worse of both directions counts: a text that says more
@@ -91,7 +91,7 @@ class Comparer:
     def _matched(
         self, words: Mapping[str, str], others: Mapping[str, str], by_vectors: bool
     ) -> dict[str, float]:
-        """How similar the most similar of the others is to each word; 1 for those of one stem."""
+        """The similarity of each word to its nearest among the others; 1 for the same stem."""
         roots = set(others.values())
         matched = {word: 1.0 if root in roots else 0.0 for word, root in words.items()}
         alone = [word for word, likeness in matched.items() if not likeness] if by_vectors else ()

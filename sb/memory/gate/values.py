@@ -409,7 +409,7 @@ _Step = tuple[Callable[[_Reader, str], None], str]
 
 @lru_cache(maxsize=_PLAIN_KEPT)
 def _steps(token: str, begins: bool) -> tuple[_Step, ...]:
-    """What a reader does with a token without digits.
+    """The steps of a reader for a token without digits.
 
     Args:
         begins: whether it begins a sentence.

@@ -177,7 +177,7 @@ def decide(
 def _compared(
     candidate: Candidate, row: Row, settings: GateSettings, comparer: Comparer
 ) -> tuple[float, str, str]:
-    """How alike a record is, in what it differs, and what it is then."""
+    """The similarity of a record, the value in which it differs, and its relation."""
     if candidate.text.strip() == row["text"].strip():
         likeness, changed, same_frame = 1.0, "", True
     elif max(len(candidate.text), len(row["text"])) > LONGEST:

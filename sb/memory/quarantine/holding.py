@@ -92,7 +92,7 @@ class Holding:
         return reasons
 
     def _attacks(self, rows: Sequence[Row]) -> dict[str, str]:
-        """What reads like an attack on the model: marked here, or returned with the reason for which it is quarantined.
+        """Mark records that read like attacks, or return them with the reason for quarantine.
 
         Raises:
             AttackRefused: it is to be refused.
@@ -113,7 +113,7 @@ class Holding:
         return reasons
 
     def attack_in_change(self, row: Row, former: Row) -> str:
-        """Why a changed record is to be quarantined as an attack, "" if it is not; a marked one gets its tag here.
+        """The reason to quarantine a changed record as an attack, or ""; a marked one gets its tag here.
 
         One that read like an attack before was let pass, by a person or by an earlier setting, and is left alone.
 
@@ -167,7 +167,7 @@ class Holding:
 
 
 def _verdict(row: Row) -> tuple[AttackVerdict, str]:
-    """Whether what a record says reads like an attack, and the text that was read."""
+    """The attack verdict on a record, and the text that was read."""
     from sb.kernel.red_team.detector import check
     from sb.kernel.red_team.verdict import Origin
 

@@ -102,7 +102,7 @@ def information(counted: Counted) -> Values:
 
 
 def answers(counted: Counted) -> Values:
-    """Whether the text before asks the very question: every word of each is near one of the other's."""
+    """1 if the text before asks the very question: every word of each is near one of the other's."""
     heard = _sum(counted.asking[counted.before] * counted.worth)
     return np.asarray(heard * counted.same_question[counted.before] * counted.spoken)
 
@@ -118,17 +118,17 @@ def addresses(counted: Counted) -> Values:
 
 
 def speaker(counted: Counted) -> Values:
-    """Whether the question names one known speaker, and this is theirs."""
+    """1 if the question names one known speaker, and this is theirs."""
     return _says(counted, "speaker")
 
 
 def party(counted: Counted) -> Values:
-    """Whether the question names one known speaker, and this is theirs or said to them."""
+    """1 if the question names one known speaker, and this is theirs or addressed to them."""
     return _says(counted, "speaker", "previous_speaker")
 
 
 def role(counted: Counted) -> Values:
-    """Whether a user said it: 1 if the question is about its asker ("I"), -1 if about the assistant ("you")."""
+    """For texts of a user: 1 if the question is about its asker ("I"), -1 if about the assistant ("you")."""
     query = counted.query
     sign = {USER: 1.0, ASSISTANT: -1.0}.get(query.role, 0.0)
     if not sign:
@@ -152,14 +152,14 @@ def date(counted: Counted) -> Values:
 
 
 def when(counted: Counted) -> Values:
-    """Whether the question asks for a time, and the text holds a word of time."""
+    """1 if the question asks for a time, and the text holds a word of time."""
     if not counted.query.when:
         return np.zeros(len(counted.spoken))
     return np.asarray(counted.timed[counted.own] > 0, np.float64)
 
 
 def number(counted: Counted) -> Values:
-    """Whether the question asks for a number, and the text holds a digit."""
+    """1 if the question asks for a number, and the text holds a digit."""
     if not counted.query.how_many:
         return np.zeros(len(counted.spoken))
     return np.asarray(counted.heads[counted.own] & DIGIT > 0, np.float64)
@@ -213,7 +213,7 @@ def _best_of_session(counted: Counted, values: Values) -> Values:
 
 
 def _says(counted: Counted, *columns: str) -> Values:
-    """Whether one of these columns is the only speaker that the question names."""
+    """1 if one of these columns is the only speaker that the question names."""
     named = counted.query.speakers
     found = np.zeros(len(counted.spoken), np.bool_)
     if len(named) == 1:

@@ -52,7 +52,7 @@ class _Numbers(dict[str, int]):
 
 
 class Kinds(NamedTuple):
-    """Which of some words are of a kind.
+    """Words of each kind among some words.
 
     Args:
         content: no stop words. timed: that name a time. addressing: that address the listener.

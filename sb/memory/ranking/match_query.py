@@ -49,7 +49,7 @@ class WordQuery(NamedTuple):
 
 
 def word_query(terms: Sequence[str], places: Sequence[int], statistics: PlacedStatistics) -> WordQuery:
-    """The expressions for texts in any of the places that have any of the words, the most important of which come first."""
+    """The expressions for texts in any of the places with any of the words, the most important words first."""
     inside = statistics.records_in(places)
     stems = tuple(map(stem_of, asked_for(terms))) if statistics.records <= _MANY else ()
     if inside < _MOST * statistics.records:

@@ -92,6 +92,6 @@ def feature_values(counted: Counted, names: Sequence[str]) -> Values:
 
 
 def shares(counted: Counted) -> Values:
-    """How much each of the weights' columns counts for each candidate; 1 in all."""
+    """The share of each weight's column for each candidate; 1 in all."""
     short, spoken = counted.short, counted.spoken
     return np.column_stack([spoken * short, spoken * (1 - short), ~spoken])

@@ -80,7 +80,7 @@ def meant(question: str, speakers: Mapping[str, str]) -> str:
 
 
 class Spoken(NamedTuple):
-    """What one speaker said in one session: how many texts, and their words on average."""
+    """Statistics of one speaker in one session: number of texts, and their words on average."""
 
     session: int
     place: int

@@ -1,4 +1,4 @@
-"""Who gave a score: the `authority` of a trust assessment, one entry for each domain."""
+"""Origins of trust scores: the `authority` of an assessment, one entry for each domain."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def given_by(authority: Any, domain: str) -> Mapping[str, Any]:
-    """Who gave the score of a domain (`by`), and when (`at`, seconds since the epoch); empty if nobody says."""
+    """The origin of a domain's score: `by`, and `at` in seconds since the epoch; empty if unknown."""
     entries = [one for one in authority or () if isinstance(one, dict) and one.get("domain") == domain]
     return entries[-1] if entries else {}
 

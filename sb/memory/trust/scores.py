@@ -72,7 +72,7 @@ class Opinion(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """How far an agent is trusted, and why.
+    """Trust in an agent, and its reasons.
 
     Args:
         score: from 0 to 1. opinions: those that it follows from. depth: agents between the operator and it.

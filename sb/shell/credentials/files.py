@@ -168,7 +168,7 @@ def _excepted(parts: Sequence[str], end: int, row: SecretRow, *, folder: bool) -
 
 
 def secret_pattern(parts: Sequence[str], *, hidden: bool = False) -> Secret | None:
-    """The secret that a path may name of which some components are patterns or not known.
+    """The secret that a path with patterns or unknown components may name.
 
     At least one component has to name it, with two characters or more: `~/.ssh/*`, `~/.ss*/id_*`, and not `*`.
 
@@ -311,7 +311,7 @@ def secrets_below(
 
 
 def _entries(folder: str, most: int) -> list[tuple[str, bool]]:
-    """Names in a folder, and whether each is a folder that is no link."""
+    """Names in a folder, each with True for a folder that is not a link."""
     try:
         with os.scandir(folder) as entries:
             return [

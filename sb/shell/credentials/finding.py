@@ -94,7 +94,7 @@ def _roots(arguments: Sequence[str]) -> list[str]:
 
 
 def _depth(arguments: Sequence[str]) -> tuple[int, ...]:
-    """How many folders below the first `find` goes; nothing if it goes as deep as there are any."""
+    """The depth to which `find` goes; () if it is not limited."""
     given = (after for word, after in itertools.pairwise(arguments) if word == "-maxdepth")
     return tuple(max(int(depth) - 1, 0) for depth in given if compiled(r"\d{1,3}").fullmatch(depth))[:1]
 

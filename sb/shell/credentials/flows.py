@@ -110,7 +110,7 @@ class Trail(TextTrail):
         return words
 
     def _arguments_of(self, program: str, arguments: Sequence[str]) -> list[Taint]:
-        """What is in the files whose lines become arguments."""
+        """The taints of the files whose lines become arguments."""
         valued = XARGS_VALUED if program == "xargs" else WRAPPERS[program].values
         return list(map(self._of_file, argument_files(arguments, valued)))
 
@@ -222,7 +222,7 @@ class Trail(TextTrail):
         return Taint(NAMES, what, names=tuple(name for name, _ in secrets))
 
     def _operands(self, program: str, arguments: Sequence[str]) -> Taint:
-        """What the files hold that a command reads, as far as they are secrets or copies of one."""
+        """The taint of the files that a command reads: secrets, or copies of one."""
         if not shows_files(program, arguments):
             return CLEAN
         found = self._whole(program, arguments)
@@ -275,7 +275,7 @@ class Trail(TextTrail):
         return target == own
 
     def _printed(self, program: str, arguments: Sequence[str]) -> Taint:
-        """What a command prints by itself that is secret."""
+        """The taint of a command's own output."""
         what = secret_command(program, arguments)
         if what:
             return Taint(
@@ -299,7 +299,7 @@ class Trail(TextTrail):
         return CLEAN
 
     def _code(self, program: str, arguments: Sequence[str], stdin: Input) -> Taint:
-        """What a program's text reads that stands in the line; one that also sends is a flow."""
+        """The taint of inline code's reads; code that also sends is a flow."""
         if program in ("sqlite3", "sqlite", "duckdb", "psql") and (why := _read_by_sql(arguments, stdin)):
             self._read(f"{program}: {why}")
             return Taint(CONTENT, f"{program}: {why}")
@@ -425,7 +425,7 @@ class Trail(TextTrail):
             self.flow = self.flow or f"{program}: serves {what} to the network"
 
     def _carried(self, found: Sink, arguments: Sequence[str], given: Taint) -> Taint:
-        """What goes along where a program sends something."""
+        """The taint that goes along where a program sends something."""
         if found.kind == "push":
             return self._added  # whatever its words are, what was committed goes
         if found.kind == "service" and not given.level:

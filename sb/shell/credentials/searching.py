@@ -1,4 +1,4 @@
-"""Folders of which a command reads all files: who searches a folder above `SB_HOME` reads its keys too."""
+"""Folders that a command reads whole: a search in a folder above `SB_HOME` reads its keys too."""
 
 from __future__ import annotations
 

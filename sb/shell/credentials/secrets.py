@@ -33,7 +33,7 @@ def _commands(own: OwnSecrets) -> dict[str, list[tuple[tuple[str, ...], int]]]:
 
 
 def secret_command(program: str, arguments: Sequence[str]) -> str:
-    """What a command prints that is secret, as in "prints a token of GitHub"; "" for nothing."""
+    """The secret that a command prints, as in "prints a token of GitHub"; "" for none."""
     own = OWN.get()
     for rest, row in _commands(own).get(program, ()):
         what, _, options, unless = COMMANDS[row] if row < len(COMMANDS) else own.commands[row - len(COMMANDS)]

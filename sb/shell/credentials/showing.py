@@ -92,7 +92,7 @@ def shows_files(program: str, arguments: Sequence[str]) -> bool:
 
 
 def variables_shown(program: str, arguments: Sequence[str]) -> str | None:
-    """Why a command prints variables that may be secrets; "" if it prints others, None if it prints none at all."""
+    """The reason why a command prints variables that may be secrets; "" for harmless ones, None for none."""
     if program == "printenv":
         names = [word for word in arguments if word[:1] != "-"]
         secrets = [name for name in names if not is_literal(name) or secret_variable(name)]
@@ -211,7 +211,7 @@ def _destination(program: str, arguments: Sequence[str]) -> int:
 
 
 def _takes(option: str, program: str) -> bool:
-    """True if an option's value is no file that the program shows: its own login, a destination, a pattern."""
+    """True if an option's value is not a file to show: the program's login, a destination, a pattern."""
     if option[:1] != "-":
         return False
     cluster = compiled("-[a-zA-Z]{2,}").fullmatch(option)

@@ -104,7 +104,7 @@ def _unpacked(path: str, size: int) -> bytes | None:
 
 
 class _Bounded(io.FileIO):
-    """A file of which no large part is read at once, as the list of a zip archive's entries is."""
+    """A file that refuses large reads, such as of the list of a zip archive's entries."""
 
     def read(self, size: int | None = -1, /) -> bytes:
         rest = os.fstat(self.fileno()).st_size - self.tell()

@@ -182,7 +182,7 @@ def _own(judge: Judge, group: str, verb: str, arguments: list[str]) -> Finding:
 
 
 def _names(arguments: list[str], at: int) -> bool:
-    """True if this `--agent` has a value and is no value of the option before it."""
+    """True if this `--agent` has a value and is not the value of the option before it."""
     before, rest = arguments[at - 1], arguments[at + 1 :]
     stands = before[:1] != "-" or before in _FLAGS or "=" in before
     _, equals, value = arguments[at].partition("=")

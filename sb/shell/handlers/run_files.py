@@ -69,7 +69,7 @@ def _folder(arguments: Sequence[str]) -> str:
 
 
 def edited(judge: Judge, word: str, by: str = "") -> Finding:
-    """Judge what the line has put into a file that it runs; what is no command line is a part of one."""
+    """Judge the texts that the line has put into a file it runs; fragments count as parts of command lines."""
     found = QUIET
     for text in judge.scripts.edits(judge.paths.now(word)) if is_literal(word) else ():
         try:

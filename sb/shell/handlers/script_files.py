@@ -37,7 +37,7 @@ _COPIES = frozenset(("cp", "mv", "ln", "install"))
 
 
 class ScriptFiles:
-    """What a line has written to files so far, by their absolute paths.
+    """Texts that a line has written to files so far, by absolute path.
 
     Attributes:
         ran: the paths of scripts that the line runs, each with the program that it has run it, or "".
@@ -86,13 +86,13 @@ class ScriptFiles:
                 self.write((*places[-1], *inside), content)
 
     def content(self, places: Iterable[str], by: str) -> Input | None:
-        """What the line has written to the file that it has a program run; None if it has not written it."""
+        """The text that the line wrote to the file it has a program run; None if it did not write it."""
         places = list(places)
         self.ran.update(dict.fromkeys(places, by))
         return self.text_of(places)
 
     def text_of(self, places: Iterable[str]) -> Input | None:
-        """What the line has written to a file; None if it has not written it."""
+        """The text that the line wrote to a file; None if it did not write it."""
         return next((self._contents[place] for place in places if place in self._contents), None)
 
 

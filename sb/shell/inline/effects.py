@@ -48,7 +48,7 @@ class Effects:
         self._add(call, self._judge.line(text, stdin))
 
     def _as(self, call: str, *argv: str) -> None:
-        """The code does itself what a program would do; that is no program of the line."""
+        """Judge code's own act like a program's; the program is not one of the line."""
         known = len(self._judge.programs)
         self._add(call, self._judge.command(argv))
         del self._judge.programs[known:]

@@ -378,7 +378,7 @@ class Values:
 
 
 def _paths(parts: Iterable[Sequence[str]]) -> list[str]:
-    """The paths of which each part may be one of several."""
+    """The paths whose parts may each be one of several."""
     combined = itertools.islice(itertools.product(*parts), _MOST_VALUES + 1)
     return [posixpath.join(*texts) for texts in combined]
 

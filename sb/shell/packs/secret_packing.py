@@ -116,7 +116,7 @@ def _plain(values: Any, rules: Mapping[str, str]) -> Illustrated:
 
 
 def own_secrets(sections: Mapping[str, Illustrated]) -> OwnSecrets:
-    """What a pack of one's own says of credentials."""
+    """The credential rules of a custom pack."""
     values = {name: section.values for name, section in sections.items()}
     return OwnSecrets(
         tuple(tuple(row) for row in values.get("secret_files", ())),

@@ -36,7 +36,7 @@ _NAMED = {"n": "\n", "t": "\t", "\\": "\\"}
 
 
 def alternatives(script: Script) -> str:
-    """What a command substitution becomes, as alternatives of a brace expansion; "" if that is not known.
+    """The text of a command substitution, as alternatives of a brace expansion; "" if unknown.
 
     Also unknown, as a function of the line may have the program's name.
     """
@@ -56,7 +56,7 @@ def one_of(words: Sequence[str]) -> str:
 
 
 def printed(script: Script) -> str | None:
-    """What a pipeline of text programs prints, from words alone; None for anything else."""
+    """The output of a pipeline of text programs, from words alone; None for anything else."""
     node = script[0] if len(script) == 1 else None
     parts = node.parts if isinstance(node, Pipeline) else (node,)
     text: str | None = None
@@ -75,7 +75,7 @@ def printed(script: Script) -> str | None:
 
 
 def printed_by(words: Sequence[str]) -> str | None:
-    """What `echo` or `printf` prints."""
+    """The output of `echo` or `printf`."""
     program, rest = words[0], list(words[1:])
     if program == "echo":
         escaped = False
@@ -94,7 +94,7 @@ def _is_computed(word: str) -> bool:
 
 
 def formatted(words: Sequence[str]) -> str | None:
-    """What `printf` makes of a format and its arguments; None if that is not known."""
+    """The output of `printf` for a format and its arguments; None if unknown."""
     if not words or words[0][:1] == "-" or any(map(_is_computed, words)) or not is_literal(words[0]):
         return None
     rest = list(words[1:])
@@ -124,7 +124,7 @@ def _unescaped(text: str) -> str:
 
 
 def filtered(words: Sequence[str], text: str | None) -> str | None:
-    """What a filter makes of a text that is known."""
+    """The output of a filter for a known text."""
     if text is None or not all(map(is_literal, (*words, text))):
         return None
     program, rest = words[0], list(words[1:])

@@ -14,7 +14,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 def operation(text: str) -> str | None:
-    """What is done to a variable, without the item of a list that is taken; None if it is not followed.
+    """The operation on a variable, without the index of a list; None if it is not followed.
 
     Args:
         text: what stands behind the name in `${…}`.
@@ -34,7 +34,7 @@ def base_name(name: str) -> str:
 
 
 def derived(name: str, value: str) -> str:
-    """What a name with an operation behind it makes of the variable's value.
+    """The variable's value after the operation behind its name.
 
     Args:
         value: known text.

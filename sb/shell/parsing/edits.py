@@ -25,7 +25,7 @@ KEEPS = r"-[a-z]*a[a-z]*|--append|--size=[+>].*|[+>][0-9].*"
 
 
 def inserted(program: str, arguments: Sequence[str]) -> list[str]:
-    """What an editor is told to put into files, as far as it may be a command; of `"name": "text"` the text."""
+    """The texts that an editor puts into files, as far as they may be commands; of `"name": "text"` the text."""
     if program not in _EDITORS or not any(map(compiled(_IN_PLACE).fullmatch, arguments)):
         return []
     scripts = [word for word in arguments if is_literal(word)]

@@ -70,7 +70,7 @@ def piped_input(
 
 
 def text_of(word: Word) -> Input | None:
-    """What `<(…)` prints, as far as it prints words of the line; None for any other word."""
+    """The output of `<(…)`, as far as it prints words of the line; None for any other word."""
     if not word.raw.startswith("<(") or len(word.scripts) != 1:
         return None
     text = printed(word.scripts[0])

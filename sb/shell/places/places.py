@@ -63,7 +63,7 @@ def lies_below(place: str, folder: str) -> bool:
 
 
 def matches(folder: str, text: str) -> tuple[list[str], list[str]] | None:
-    """What bash makes of a word with patterns, and the folders that it looked into.
+    """The expansion of a word with patterns, and the folders that bash looks into.
 
     Returns:
         The names that fit as the word spells them, sorted; none if nothing fits. None if that cannot be told.

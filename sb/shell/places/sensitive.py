@@ -260,7 +260,7 @@ def repository_fits(parts: Sequence[str], fits: Callable[[str, str], bool]) -> b
 
 
 def sensitive_end(parts: Sequence[str]) -> str:
-    """The reason why a write to a path of which only the end is known needs approval, or "".
+    """The reason why a write to a path known only by its end needs approval, or "".
 
     Args:
         parts: the folded components behind what is not known.

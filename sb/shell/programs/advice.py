@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Advice(NamedTuple):
-    """What to run instead.
+    """Advice: the command to run instead.
 
     Args:
         runs: patterns of commands; the line has one of each.

@@ -9,7 +9,7 @@ from sb.shell.parsing.words import compiled
 
 
 class Content(NamedTuple):
-    """What lands below a place.
+    """Content that lands below a place.
 
     Args:
         kind: "file" is no folder; "folder", "archive" and "patch" can be looked into; "checkout" is what git has on record,

@@ -89,7 +89,7 @@ def _known_programs() -> frozenset[str]:
 
 
 def _modules(argv: Sequence[str]) -> list[Sequence[str]]:
-    """What `python -m` runs."""
+    """The modules that `python -m` runs."""
     forms: list[Sequence[str]] = []
     for at, word in enumerate(argv[1:], 1):
         if word == "-m" and len(argv) > at + 1:

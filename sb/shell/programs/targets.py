@@ -1,4 +1,4 @@
-"""Files that a line writes to, of which nothing tells which they are."""
+"""Targets of a line's writes that nothing in the line identifies."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ Listings = dict[str, frozenset[str]]  # of folders
 
 
 class Plan(NamedTuple):
-    """What becomes of the changes of one line.
+    """Plan for the changes of one line.
 
     Args:
         keep: paths to take snapshots of. let_go: scratch that is deleted without one.
@@ -102,7 +102,7 @@ class Plan(NamedTuple):
 
 
 def plan(changes: Sequence[Change], area: Area) -> Plan:
-    """What to keep of a line's changes, and what to let go."""
+    """The plan for a line's changes: those to store, and those to let go."""
     keep: list[str] = []
     let_go: list[str] = []
     files = size = 0
@@ -154,7 +154,7 @@ def named_files(places: Iterable[str], area: Area) -> tuple[str, ...]:
 
 
 def unguarded_file(places: Sequence[str], area: Area) -> tuple[str, str]:
-    """The first of these files of which no snapshot may be taken, whatever its size, and why; "" for none."""
+    """The first of these files that may have no snapshot, whatever its size, and the reason; "" for none."""
     for path in dict.fromkeys(map(os.path.realpath, places)):
         change = Change(path)
         try:
@@ -167,7 +167,7 @@ def unguarded_file(places: Sequence[str], area: Area) -> tuple[str, str]:
 
 
 def _written(place: str) -> list[Change]:
-    """What a write to a place may change: a file, or a link, and the file that it leads to."""
+    """The changes of a write to a place: a file, or a link and the file that it leads to."""
     if not os.path.islink(place) or not os.path.isdir(place):
         return written("/", place)
     entry = located("/", place)
@@ -219,7 +219,7 @@ def _as_listed(change: Change, listings: Listings) -> Change:
 
 
 def _listed_name(folder: str, name: str, listings: Listings) -> str:
-    """How a folder lists an entry; the name itself in a folder that cannot be listed."""
+    """The name by which a folder lists an entry; the given name in a folder that cannot be listed."""
     if folder not in listings:
         try:
             listings[folder] = frozenset(os.listdir(folder))

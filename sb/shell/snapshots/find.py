@@ -25,7 +25,7 @@ _TESTS = {
 
 
 class Found(NamedTuple):
-    """What `find` does, and to what.
+    """Action of `find`, and its targets.
 
     Args:
         action: "delete", or the words of the command that it runs, without the paths.
@@ -51,7 +51,7 @@ class _Wanted:
 
 
 def found_by(folder: str, arguments: Sequence[str]) -> Found | str:
-    """What a `find` may delete or edit, or why that is not known.
+    """The targets that `find` may delete or edit, or the reason why they are unknown.
 
     Args:
         folder: where it runs. arguments: as it gets them.

@@ -20,7 +20,7 @@ _UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "index.lock")
 
 
 def git_effect(folder: str, arguments: Sequence[str]) -> Effect:
-    """What a git command changes, beginning with its subcommand.
+    """The effect of a git command, given from its subcommand on.
 
     Args:
         folder: real path of the folder in which it runs.
@@ -90,7 +90,7 @@ class _Working:
         return found
 
     def changed(self, paths: Sequence[str]) -> list[Change]:
-        """The changes of working files that git writes or deletes; what is no folder yet counts as a whole."""
+        """The changes of files that git writes or deletes; a path that is not a folder yet counts as a whole."""
         changes: dict[str, None] = {}
         folders: dict[str, str] = {}
         for path in paths:
@@ -101,7 +101,7 @@ class _Working:
         return [Change(f"{self.root}/{path}", tree=True) for path in changes]
 
     def _no_folder(self, path: str) -> str:
-        """The first component of a path that is no folder now, or ""."""
+        """The first component of a path that is not a folder now, or ""."""
         for count in range(1, path.count("/") + 2) if path else ():
             part = "/".join(path.split("/")[:count])
             try:

@@ -36,11 +36,11 @@ class Change(NamedTuple):
 
 
 class Unknown(Exception):
-    """What a command changes cannot be told; the message says why."""
+    """The changes of a command are unknown; the message says why."""
 
 
 class Effect(NamedTuple):
-    """What one command changes.
+    """Changes of one command.
 
     Args:
         changes: all of it. moved, copied: paths under which something appears that was elsewhere.
@@ -61,7 +61,7 @@ class Effect(NamedTuple):
 
 
 def written(folder: str, text: str) -> list[Change]:
-    """What a write to a path changes: a link is followed, and counts itself."""
+    """The changes of a write to a path: a link is followed, and counts itself."""
     if text in _DEVICES:
         return []
     entry = _entry(folder, text)
@@ -234,7 +234,7 @@ def _copied(folder: str, arguments: Sequence[str]) -> Effect:
 
 
 def _merged(source: str, target: str) -> list[Change]:
-    """What copying a folder over another one changes."""
+    """The changes of copying a folder over another one."""
     if not os.path.lexists(target):
         return [Change(target, tree=True)]
     if not os.path.isdir(target) or os.path.islink(target):

@@ -29,7 +29,7 @@ _SAYS_NO_TEXT = frozenset({STANDING, TRUST, KEYED, "category", "happened_at"})
 
 
 class Arrivals:
-    """What came from one database, screened as this one's settings say.
+    """Changes that came from one database, screened by this one's settings.
 
     Args:
         screens: whether personal data is looked for; what this home gives to another database was screened here.
@@ -90,7 +90,7 @@ class Arrivals:
         return replace(change, parts={**change.parts, **dict(parts)}, relations=relations)
 
     def look(self, change: Change) -> Screened:
-        """What a change holds of personal data, and what is done about it."""
+        """The personal data of a change, and the action for it."""
         if change.uid not in self._seen:
             self._seen[change.uid] = self._looked(change)
         return self._seen[change.uid]

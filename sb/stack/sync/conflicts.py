@@ -30,7 +30,7 @@ KEEPS = ("local", "remote", "both")
 
 
 class Why(NamedTuple):
-    """Who chose what, and the reason, as a history has them."""
+    """Origin of a choice in a history: who chose, and the reason."""
 
     actor: str
     operation: str

@@ -165,7 +165,7 @@ class Feed(ChangeLog):
         return self.tombstone(row, former.seen)
 
     def _moved(self, execute: Execute, after: int, upto: int) -> set[int]:
-        """The records of which the history says, between these entries, that they were made more or less present."""
+        """The records whose presence changed between these entries of the history."""
         rows = execute(
             "SELECT DISTINCT h.record FROM record_history AS h, json_each(h.former)"
             f" WHERE h.id > ? AND h.id <= ? AND h.former IS NOT NULL AND {_STANDING}",

@@ -71,7 +71,7 @@ def _is_same_change(local: Change, remote: Change, part: str) -> bool:
 
 
 def _redactions(value: Any) -> int:
-    """How many values in a part are masked."""
+    """The number of masked values in a part."""
     return str(value).count(_MASKED)
 
 

@@ -385,7 +385,7 @@ class Receiver:
         return not told or self.arrivals.strange(uid)
 
     def _hold_changed(self, execute: Execute, row: Row, change: Change) -> None:
-        """Quarantine a record of which a change brought personal data that waits, or an attack."""
+        """Quarantine a record if a change brought waiting personal data, or an attack."""
         self.arrivals.log(execute, row["id"], change)
         now, reason = self._space.records.row(row["id"]), self.arrivals.escalated(change)
         if now is not None:

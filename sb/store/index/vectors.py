@@ -245,7 +245,7 @@ class VectorIndex:
         return self._mirror.nearest(model, query, place, k)
 
     def unavailable(self, model: str) -> str:
-        """Why places with more than `FEW` records cannot be searched by vectors of this model; "" if they can."""
+        """The reason why places with more than `FEW` records cannot be searched by this model's vectors, or ""."""
         return self._bits.unavailable(model)
 
     def sources(self, records: Sequence[int]) -> list[Source]:

@@ -268,7 +268,7 @@ class PartStoring:
         return files
 
     def _note_git_entry(self) -> None:
-        """Note the folder's own `.git` where it is no repository: git names nothing in it."""
+        """Note the folder's own `.git` where it is not a repository: git names nothing in it."""
         for name, status in in_git_entry(self.git.work):
             if stat.S_ISDIR(status.st_mode):
                 self._folders[name] = stat.S_IMODE(status.st_mode)

@@ -1,4 +1,4 @@
-"""What an afternoon needs: a user's home, a project of theirs, the lines of afternoon.txt, and a host that plays them."""
+"""Parts of an afternoon: a user's home, a project, the lines of afternoon.txt, and a host that plays them."""
 
 from __future__ import annotations
 

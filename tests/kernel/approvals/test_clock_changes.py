@@ -1,4 +1,4 @@
-"""What was over stays over when the clock is set back, and nothing lasts longer because the clock was ahead."""
+"""Expiry across changes of the clock: expired stays expired, and nothing lasts longer because the clock was ahead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who decides sees every character that can act, and what they sign is what runs."""
+"""Disclosure: a decider sees every character that can act, and what they sign is what runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person who lets agents connect over HTTP can rely on."""
+"""Guarantees for a person who lets agents connect over HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a tool declares about undoing, what each call leaves behind, and what one run may do that stays."""
+"""Undo: a tool's declaration, the record that each call leaves, and limits of lasting effects in a run."""
 
 from __future__ import annotations
 

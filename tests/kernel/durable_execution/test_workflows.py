@@ -1,4 +1,4 @@
-"""What somebody who writes a workflow can rely on."""
+"""Guarantees for authors of workflows."""
 
 from __future__ import annotations
 

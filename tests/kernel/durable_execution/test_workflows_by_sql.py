@@ -1,4 +1,4 @@
-"""What SQL on the workflow journal's tables can neither repeat nor forge, and what verification says of it."""
+"""Attacks by SQL on the workflow journal: no step is repeated or forged, and verification reports them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which kind of failure is which: exceptions of the real libraries, of real files and servers, and of providers."""
+"""Kinds of failures: exceptions of the real libraries, of real files and servers, and of providers."""
 
 from __future__ import annotations
 

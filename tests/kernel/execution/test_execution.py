@@ -1,4 +1,4 @@
-"""What a tool may do to the kernel, and what the kernel makes of it."""
+"""Misbehaving tools, and how the kernel handles them."""
 
 from __future__ import annotations
 

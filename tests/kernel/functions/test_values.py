@@ -1,4 +1,4 @@
-"""What a function is called with is made of what is on record, and is what its caller passed."""
+"""Arguments of a governed function: made from the record, and equal to what its caller passed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of kills and incidents share: an executor over a real file, and other processes beside it."""
+"""Fixtures of kills and incidents: an executor over a real file, and other processes beside it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is done about a failed call: by verdict, and never in a way that could double an effect."""
+"""Compensation of a failed call: by verdict, and never in a way that could double an effect."""
 
 from __future__ import annotations
 

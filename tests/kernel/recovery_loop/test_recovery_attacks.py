@@ -1,4 +1,4 @@
-"""What undo and recovery withstand: agents that name their own reasons, and rows that somebody put into the database."""
+"""Attacks on undo and recovery: agents that name their own reasons, and forged rows in the database."""
 
 from __future__ import annotations
 

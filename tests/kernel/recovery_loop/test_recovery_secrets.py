@@ -1,4 +1,4 @@
-"""What a call keeps to itself stays out of sight when it is undone."""
+"""Secrets of a call stay out of sight when it is undone."""
 
 from __future__ import annotations
 

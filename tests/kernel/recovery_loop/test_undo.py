@@ -1,4 +1,4 @@
-"""What a file tool did is undone to bytes, mode and existence, or refused with the reason."""
+"""Undo of file tools: bytes, mode and existence come back, or it is refused with the reason."""
 
 from __future__ import annotations
 

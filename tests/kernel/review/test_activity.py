@@ -1,4 +1,4 @@
-"""What agents did by time: every call once, and nothing is read twice."""
+"""Agents' activity by time: every call once, and nothing is read twice."""
 
 from __future__ import annotations
 

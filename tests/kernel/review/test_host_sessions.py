@@ -1,4 +1,4 @@
-"""What joined: each program in each project, when it was last heard of, and how little is read to know that."""
+"""Connected agents: each program in each project, when it was last seen, and how little is read for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What needs a person: true counts, the most urgent first, each with its object and its project."""
+"""Needs of a person: true counts, the most urgent first, each with its object and its project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds of every grade, and the alignment against one that tries everything."""
+"""Properties of every grade, and the alignment against one that tries everything."""
 
 from __future__ import annotations
 

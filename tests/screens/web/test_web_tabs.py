@@ -1,4 +1,4 @@
-"""What an operator relies on when the console is open in a browser."""
+"""Guarantees for an operator whose console is open in a browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The arguments of a tool of which only its name is known: which are paths, which are command lines, and what they would do.
+"""Arguments of a tool known by its name alone: paths, command lines, and their effects.
 
 An argument is a path or a command line by its name or by its form. A document's content, a message and a query are data, whatever they
 mention.

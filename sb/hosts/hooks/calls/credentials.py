@@ -1,4 +1,4 @@
-"""Credentials among the arguments of a call that is no command line: the ones it reads, and what it sends."""
+"""Credentials among the arguments of a call other than a command line: those it reads, and those it sends."""
 
 from __future__ import annotations
 

@@ -207,7 +207,7 @@ def _changes_data(tool: str, args: dict[str, Any]) -> bool:
 
 
 def _first_use(tool: str, server: Server) -> Ask:
-    """Why a person must agree to the use of a server; the answer counts for later uses where the server is known."""
+    """The question about the use of a server; the answer counts for later uses where the server is known."""
     if not server.digest:
         where = f"server {server.name}" if server.name else "a server that the host does not name"
         why = f"{bare(tool)} of {where}, whose configuration is not known"

@@ -55,8 +55,8 @@ def _misses(args: Mapping[str, Any], path: str) -> bool:
     return isinstance(old, str) and isinstance(new, str) and old != new
 
 
-def told(found: Sequence[Mapping[str, str]]) -> str:
-    """What the agent is told of files that were written elsewhere; "" for none."""
+def warning(found: Sequence[Mapping[str, str]]) -> str:
+    """The message to the agent on files that were written elsewhere; "" for none."""
     return " ".join(_sentences(found))
 
 

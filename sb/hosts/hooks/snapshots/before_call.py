@@ -1,4 +1,4 @@
-"""Command lines of which a snapshot is taken, so that nobody has to be asked."""
+"""Snapshots taken before command lines, so that nobody has to be asked."""
 
 from __future__ import annotations
 
@@ -223,13 +223,13 @@ def _partly(governed: GovernedCall, area: Callable[[], Area]) -> GovernedCall:
 
 
 def _loses(path: str, *, deletes: bool) -> str:
-    """The effect of a line on a file of which no snapshot may be taken."""
+    """The loss that a line causes in a file that may have no snapshot."""
     name = one_line(path, MOST_OF_AN_ERROR)
     return f"rm {name}: deletes a file for good" if deletes else f"overwrites {name}"
 
 
 def _is_lost(change: Change) -> bool:
-    """True if a change deletes a file with something in it that is no program's cache."""
+    """True if a change deletes a file with content, outside of programs' caches."""
     return change.removed and not os.path.islink(change.path) and _has_content(change.path)
 
 
@@ -246,7 +246,7 @@ def _caches() -> tuple[str, ...]:
 
 
 def _has_content(path: str) -> bool:
-    """True if a path is a file, or a link to one, with something in it that is no program's cache."""
+    """True if a path is a file, or a link to one, with content, outside of programs' caches."""
     try:
         status = os.stat(path)
     except (OSError, ValueError):
@@ -263,7 +263,7 @@ def _destructive(governed: GovernedCall, does: str, why: str) -> GovernedCall:
 
 
 def unkept(governed: GovernedCall, why: str, *, no_room: bool = False) -> GovernedCall:
-    """The call as it is, with the reason why no snapshot is taken; that is no part of what a person approves.
+    """The call without a snapshot, with the reason; the reason is not part of what a person approves.
 
     Args:
         no_room: the changes are known and there is no room for them, so that a person has to agree to lose undo.

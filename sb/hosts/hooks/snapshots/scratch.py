@@ -17,7 +17,7 @@ BUILT = frozenset(
 
 
 def scratch(project: str, begun: float) -> Callable[[str], str]:
-    """A function that says why a folder of a project is no scratch, or "".
+    """A function that returns the reason why a folder of a project is not scratch, or "".
 
     Args:
         project: real path. begun: when the session began, in seconds since the epoch.
