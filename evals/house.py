@@ -42,7 +42,8 @@ def above() -> list[str]:
         for room, count in rooms.items()
         if room not in most
     ]
-    return missing + [
+    gone = [f"{room}: no such room; remove it from [tool.house]" for room in most.keys() - rooms.keys()]
+    return [*missing, *gone] + [
         f"{room}: {count} lines, {count - most[room]} above the ceiling of {most[room]}"
         for room, count in rooms.items()
         if count > most.get(room, count)

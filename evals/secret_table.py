@@ -41,7 +41,7 @@ def secret_table() -> str:
         f"VARIABLES: tuple[str, ...] = {sections['secret_variables'][0]!r}",
         f"NO_VARIABLES: tuple[str, ...] = {sections['secret_variables'][1]!r}",
         f"ADDRESSES: tuple[str, ...] = {sections['secret_addresses']!r}",
-        f"HOSTS: dict[str, tuple[str, ...]] = {sections['secret_hosts']!r}",
+        f"HOSTS: dict[str, tuple[str, ...]] = {dict(sections['secret_hosts'])!r}",
     ]
     return "\n".join(lines) + "\n"
 

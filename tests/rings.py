@@ -94,7 +94,8 @@ class Rings:
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if self._seconds and not hasattr(session.config, "workerinput"):
-            slow = {test: seconds for test, seconds in sorted(self._seconds.items()) if seconds >= _KEPT_S}
+            known = recorded() | self._seconds
+            slow = {test: seconds for test, seconds in sorted(known.items()) if seconds >= _KEPT_S}
             RECORD.write_text(json.dumps(slow, indent=0) + "\n", encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""Values of a file that know how they stand there: mappings and lists with lines, words as written; the walk over YAML.
+"""YAML values with their line numbers, and the strict YAML parser.
 
 Anchors, tags and second documents are refused, and values are counted: an agent may have written the file.
 """

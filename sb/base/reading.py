@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from sb.base.duration import parse_duration
@@ -469,7 +470,7 @@ def mapping(
                 complete = False
         if not complete:
             raise WrongValue
-        return values
+        return MappingProxyType(values) if kind else values  # JSON of a document is handed on as it is
 
     return Kind(read, {"type": "object", **({"additionalProperties": kind.schema} if kind else {})}, label)
 

@@ -111,4 +111,5 @@ def read_rules_kind() -> Kind[ReadRules]:
     return mapping(
         record(_READ_FIELDS, lambda values, place: ReadRule(max_age_s=values.pop("max_age", 0), **values)),
         "a mapping of scopes, such as customer:*, to purpose, readers, consent and max_age",
+        no_scope,
     )

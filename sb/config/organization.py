@@ -178,6 +178,8 @@ def _report(path: Path) -> Report:
 def _parse(path: Path, data: bytes, report: Report) -> PolicyFile:
     """The content of a policy file; problems go to `report`."""
     document = parse_document(data, report)
+    if report.problems:  # nothing else counts in a file that cannot be read
+        return PolicyFile(path, "", "", digest(data), {})
     try:
         values = read_fields(document, _FIELDS, Place(report, line=document.line))
     except WrongValue:

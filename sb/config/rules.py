@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
+from math import isnan
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -48,19 +49,26 @@ _MOST = 1e15  # beyond it a float is no exact amount
 _PATTERN = text("a pattern, such as files.* (in quotes where it begins with *)")
 
 
+def _exact(limit: float) -> str:
+    """A limit with all its digits: rules with different limits must differ."""
+    return repr(int(limit)) if limit == int(limit) else repr(limit)
+
+
 class Bounds(str):
     """Limits of a number where a pattern could stand; as a text, what `check` prints of them."""
 
     limits: Mapping[str, float]
 
     def __new__(cls, limits: Mapping[str, float]) -> Self:
-        made = super().__new__(cls, " and ".join(f"{word} {limit:g}" for word, limit in limits.items()))
+        made = super().__new__(cls, " and ".join(f"{word} {_exact(limit)}" for word, limit in limits.items()))
         made.limits = MappingProxyType(dict(limits))
         return made
 
     def fits(self, value: Any, *, allows: bool) -> bool:
         """True if the value is within; anything but a number fits a rule that denies or asks, and none that allows."""
         if isinstance(value, bool) or not isinstance(value, int | float):
+            return not allows
+        if isinstance(value, float) and isnan(value):
             return not allows
         above, below = (self.limits.get(word) for word in LIMITS)
         return (above is None or value > above) and (below is None or value < below)

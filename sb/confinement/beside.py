@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from sb.base.files import write_atomic
-from sb.confinement.bubblewrap import encoded
+from sb.confinement.bubblewrap import encoded, starting
 from sb.confinement.profile import contains
 
-OPTIONS_MEMORY = "sb-options"  # the name of options in memory, by which a start is seen
-_OPTIONS_ARE_NEXT = b"\0--args\0"
+
+def options_memory(state: str) -> str:
+    """The name of options in memory, by which a start is seen.
+
+    Args:
+        state: SB_HOME/confine.
+    """
+    return f"sb-options-{hashlib.sha256(os.fsencode(state)).hexdigest()}"
 
 
 def hold_in_others(state: Path, session: str, folders: Sequence[str]) -> None:
@@ -72,15 +79,20 @@ def _processes() -> Iterator[Path]:
 def _is_starting(process: Path, state: str, program: str) -> bool:
     try:
         words = (process / "cmdline").read_bytes()
-        if words.startswith(os.fsencode(program) + b"\0") and _OPTIONS_ARE_NEXT in words:
+        if words.startswith(os.fsencode(program) + b"\0") and _mark(program, state) in words:
             return True
         opened = [os.readlink(handle) for handle in (process / "fd").iterdir()]
     except OSError:
         return False  # it ended, or runs as another user
     return any(
-        f"memfd:{OPTIONS_MEMORY}" in target or (contains(state, target) and "options" in target)
+        f"memfd:{options_memory(state)}" in target or (contains(state, target) and "options" in target)
         for target in opened
     )
+
+
+def _mark(program: str, state: str) -> bytes:
+    """What the words of a command of a home have between the program and its number of options."""
+    return b"\0".join(map(os.fsencode, starting(program, state, "")[1:]))
 
 
 def at_once() -> BlockingIOError:

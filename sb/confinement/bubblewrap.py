@@ -188,6 +188,15 @@ def command(program: str, _options: str, number: int) -> list[str]:
     return [program, "--args", str(number)]
 
 
+def starting(program: str, state: str, number: int | str) -> list[str]:
+    """The words of `command`, with the home, by which the start is told from one of another home.
+
+    Args:
+        state: SB_HOME/confine. number: of the open file.
+    """
+    return [program, "--setenv", INSIDE, state, "--args", str(number)]
+
+
 def mount_point(folder: Path) -> str:
     """A folder as /proc/PID/mountinfo names it."""
     escapes = {"\\": "\\134", " ": "\\040", "\t": "\\011", "\n": "\\012"}

@@ -32,7 +32,7 @@ _MOST_OF_LOGINS = 1 << 16
 
 
 def names_logins_only(path: str) -> bool:
-    """True for a file of a package manager that holds logins and nothing by which packages would be other ones.
+    """True if a package manager's file holds logins alone, and cannot redirect downloads.
 
     Args:
         path: of a regular file; False for anything else, and for one that cannot be read or is above 64 KiB.
@@ -46,7 +46,7 @@ def names_logins_only(path: str) -> bool:
         return False
 
 
-# Variables that name a file with credentials, or several, and where it is else, below the home.
+# Variables that name a file with credentials, and its usual place below the home.
 _FILES = {
     "ANSIBLE_VAULT_PASSWORD_FILE": ".vault_pass",
     "AWS_CONFIG_FILE": ".aws/config",
@@ -61,6 +61,7 @@ _FILES = {
     "KUBECONFIG": ".kube/config",
     "NETRC": ".netrc",
     "NPM_CONFIG_USERCONFIG": ".npmrc",
+    "npm_config_userconfig": ".npmrc",
     "PGPASSFILE": ".pgpass",
     "PGSERVICEFILE": ".pg_service.conf",
     "PIP_CONFIG_FILE": ".config/pip/pip.conf",
@@ -69,6 +70,7 @@ _FILES = {
     "TF_CLI_CONFIG_FILE": ".terraformrc",
     "WGETRC": ".wgetrc",
 }
+_LISTS = frozenset(("KUBECONFIG",))  # of several files
 # Variables that name a folder, and the one below the home that it stands for: what is a credential there is one here.
 _FOLDERS = {
     "AZURE_CONFIG_DIR": ".azure",
@@ -94,23 +96,23 @@ _FOLDERS = {
 
 
 def moved_credentials(home: str, env: Mapping[str, str]) -> dict[str, str]:
-    """The credentials that variables put elsewhere, as real paths, each to where it is usually.
+    """The credentials that variables move, as real paths, each with its usual place.
 
     Args:
-        home: absolute, of the user. env: of the host; names in lower case count as well, as npm reads them.
+        home: absolute, of the user. env: of the host.
     """
-    named = {name.upper(): value for name, value in env.items() if value}
     real, found = os.path.realpath(home), dict[str, str]()
     for variable, usual in _FILES.items():
-        for path in named.get(variable, "").split(os.pathsep):
+        value = env.get(variable, "")
+        for path in value.split(os.pathsep) if variable in _LISTS else [value]:
             if os.path.isabs(path) and os.path.isfile(path):
                 found[os.path.realpath(path)] = os.path.join(real, usual)
     for variable, usual in _FOLDERS.items():
-        folder = os.path.realpath(named.get(variable) or "/")
+        folder = os.path.realpath(env.get(variable) or "/")
         place = os.path.join(real, usual) if usual else real
         around_home = f"{real}/".startswith(f"{folder.rstrip('/')}/")
-        if os.path.isabs(named.get(variable, "")) and os.path.isdir(folder) and not around_home:
-            found |= {path: usual for path, usual in _inside(folder, place, real) if path != usual}
+        if os.path.isabs(env.get(variable, "")) and os.path.isdir(folder) and not around_home:
+            found |= {path: known for path, known in _inside(folder, place, real) if path != known}
     return found
 
 

@@ -36,12 +36,13 @@ class KeyedCalls:
         """
         path = self._path(project)
         path.parent.mkdir(mode=0o700, exist_ok=True)
-        body = {"at": self._clock.now(), "command": command, "folder": folder}
+        call = [command, folder, self._store.session]
+        body = {"at": self._clock.now(), "call": call}
         write_atomic(path, json.dumps(body).encode(errors="surrogateescape"), durable=False)
 
     def end(self, project: str, command: str, folder: str) -> None:
         """Forget a call that has ended, or that nobody will run."""
-        if self._noted(project)[:2] == (command, folder):
+        if self._noted(project)[0] == [command, folder, self._store.session]:
             self._forget(project)
 
     def running_beside(self, project: str, command: str, folder: str) -> str:
@@ -49,21 +50,23 @@ class KeyedCalls:
 
         One that was let go and has not started loses its keys, so that the other one can go on.
         """
-        keyed, place, at = self._noted(project)
-        if not keyed or (keyed, place) == (command, folder):
+        call, at = self._noted(project)
+        if not call or call == [command, folder, self._store.session]:
             return ""
-        started = not self._store.take_back(keyed, place)
+        started = not self._store.take_back(*call)
         if started and self._store.is_alive() and abs(self._clock.now() - at) < LONGEST_S:
-            return keyed
+            return call[0]
         self._forget(project)
         return ""
 
-    def _noted(self, project: str) -> tuple[str, str, float]:
+    def _noted(self, project: str) -> tuple[list[str], float]:
+        """The call with its folder and session, and when it began; [] without one."""
         try:
             body = json.loads(self._path(project).read_bytes())
-            return str(body["command"]), str(body["folder"]), float(body["at"])
+            command, folder, session = map(str, body["call"])
+            return [command, folder, session], float(body["at"])
         except (OSError, ValueError, KeyError, TypeError):
-            return "", "", 0.0
+            return [], 0.0
 
     def _forget(self, project: str) -> None:
         with suppress(OSError):

@@ -148,7 +148,8 @@ def forget_ended(home: Path) -> None:
     """
     with suppress(OSError):
         for note in (home / INSIDE).iterdir():
-            if not os.path.exists(f"/proc/{note.name.split('.')[1]}"):
+            pid = note.name.split(".")[1:2]
+            if not pid or not os.path.exists(f"/proc/{pid[0]}"):
                 note.unlink()
 
 

@@ -128,8 +128,8 @@ NEEDS: tuple[Need, ...] = (
     Need("docker docker-compose nerdctl", (".docker", ".dockercfg", ".config/containers"), (DOCKER,), names_program="^--config"),
     Need("podman buildah skopeo", (".docker", ".config/containers"), (DOCKER,), names_program="^--(?:config|conmon|runtime|hooks-dir)"),
     Need("aws", _CLOUD, names_program="credential_process|^ssm$|^configure$|^--(?:endpoint|no-verify|ca-)"),
-    Need("gcloud az doctl", _CLOUD, given="", asked="*", reads=_LISTS),
-    Need("gsutil bq", _CLOUD, given="", asked="*"),
+    Need("gcloud az", _CLOUD, given="", asked="*", reads=_LISTS),
+    Need("gsutil bq doctl", _CLOUD, given="", asked="*"),
     Need("sam cdk eksctl terraform tofu terragrunt pulumi packer", _CLOUD, given="", asked=_INFRASTRUCTURE, sources=(".terraformrc",), public="init providers"),
     Need("kubectl oc stern", _CLUSTER, names_program="^--(?:kubeconfig|kustom|enable-|ex|server|insec|cert|tls|proxy|as|token|user)|^-s|^(?:kustomize|plugin|view|config|proxy|port-forward)$|^-k"),
     Need("helm", _CLUSTER, given="", asked="install upgrade uninstall delete rollback list ls status history get test pull push repo registry plugin"),
@@ -152,6 +152,10 @@ NEEDS: tuple[Need, ...] = (
     Need("apt apt-get aptitude dpkg dnf yum zypper pacman apk snap flatpak nix nix-env", outside="installs or removes programs of the system"),
     Need("brew port", outside="installs or removes programs outside of the project"),
 )  # fmt: skip
+_WAITS = re.compile(r"watch|trace|wait|--?(?:watch|live|wait|follow|w)(?:=.*)?")  # of clients of forges
+_NIX_NAMES = re.compile(
+    "--(?:option|accept-flake-config|builders|post-build-hook|store|extra-|sandbox|substituters)"
+)
 _OF_TERMINALS = ("tmux", "zellij")
 # Subcommands that only look, by program.
 _LOOKS = {
@@ -181,7 +185,7 @@ _LOOKS = {
         ("apt", "apt-cache", "brew", "dnf", "snap", "flatpak"),
         frozenset("list show search policy info".split()),
     ),
-    # These put programs into nix's own store alone, through its daemon.
+    # Their daemon writes into nix's own store alone, unless an option names what it runs.
     "nix": frozenset(
         "develop build flake shell run eval fmt path-info search log why-depends show-derivation repl".split()
     ),
@@ -274,7 +278,9 @@ def _waits(commands: Sequence[tuple[str, ...]]) -> bool:
     """True if git comes after a program that may wait: until then the agent's next calls can change what git reads."""
     named = [argv for argv in commands if argv and argv[0] in _BY_PROGRAM]
     last = max((index for index, argv in enumerate(named) if argv[0] in OF_REPOSITORIES), default=0)
-    return any(argv[0] not in OF_REPOSITORIES or {"watch", "--watch"} & {*argv[1:]} for argv in named[:last])
+    return any(
+        argv[0] not in OF_REPOSITORIES or any(map(_WAITS.fullmatch, argv[1:])) for argv in named[:last]
+    )
 
 
 def _opening(rows: Iterable[Need]) -> tuple[Need, ...]:
@@ -331,6 +337,8 @@ def only_looks(argv: Sequence[str]) -> bool:
     program = argv[0].rpartition("/")[2]
     if program in _OF_TERMINALS and len(argv) != 2:
         return False  # its formats and further commands run programs
+    if program == "nix" and any(map(_NIX_NAMES.match, argv[1:])):
+        return False
     found = _LOOKS.get(program, frozenset())
     if of_group := _LOOKS.get(" ".join((program, *argv[1:2]))):
         return argv[2:3] != () and argv[2] in of_group

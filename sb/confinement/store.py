@@ -84,7 +84,7 @@ class ConfineStore:
         self, home: Home, clock: Clock, kinds: Sequence[EngineKind] = ENGINES, *, session: str = ANY
     ) -> None:
         self.folder = home.folder / "confine"
-        self._session = session
+        self.session = session
         self._clock = clock
         self._kinds = kinds
         self._engine: Engine | None = None
@@ -229,7 +229,7 @@ class ConfineStore:
     def _of_folder(self, folder: str) -> Path:
         """Each name begins with a character more, so that no folder is in the place of a file."""
         names = [f"_{name}" for name in folder.split("/") if name]
-        return self.folder.joinpath("folders", self._session, *names, OPTIONS)
+        return self.folder.joinpath("folders", self.session, *names, OPTIONS)
 
     def issue(self, command: str, folder: str, profile: Profile, *, outside: bool) -> None:
         """Save a ticket for one run of a command; an older one of the same call is replaced.
@@ -265,8 +265,8 @@ class ConfineStore:
             with suppress(OSError):
                 path.unlink(missing_ok=True)
 
-    def _ticket(self, command: str, folder: str) -> Path:
-        return self.folder / "tickets" / f"{self._session}.{name_of(command, folder)}.call"
+    def _ticket(self, command: str, folder: str, session: str = "") -> Path:
+        return self.folder / "tickets" / f"{session or self.session}.{name_of(command, folder)}.call"
 
     def last_run(self) -> float:
         """When `sb-confine` last started a command, in seconds since the epoch; 0 if it never did."""
@@ -293,11 +293,11 @@ class ConfineStore:
             OSError: it cannot be written.
         """
         (self.folder / "made").mkdir(mode=0o700, exist_ok=True)
-        self._write(f"made/{self._session}.{name_of(command, folder)}", asdict(made))
+        self._write(f"made/{self.session}.{name_of(command, folder)}", asdict(made))
 
     def take_made(self, command: str, folder: str) -> Made:
         """The paths made for a call that has ended, or that nobody will run; once."""
-        return self._take_made(self.folder / "made" / f"{self._session}.{name_of(command, folder)}")
+        return self._take_made(self.folder / "made" / f"{self.session}.{name_of(command, folder)}")
 
     def take_all_made(self) -> list[Made]:
         """The paths made for calls of this session that never ended; once."""
@@ -310,17 +310,22 @@ class ConfineStore:
         return [_made(self._read(f"made/{path.name}")) for path in waiting]
 
     def _own_made(self) -> list[Path]:
-        return [path for path in _files(self.folder / "made") if path.name.startswith(f"{self._session}.")]
+        return [path for path in _files(self.folder / "made") if path.name.startswith(f"{self.session}.")]
 
     def _take_made(self, path: Path) -> Made:
         body = self._read(f"made/{path.name}")
         path.unlink(missing_ok=True)
         return _made(body)
 
-    def take_back(self, command: str, folder: str) -> bool:
-        """Take a call's ticket before `sb-confine` does; False if that has started the call with it."""
+    def take_back(self, command: str, folder: str, session: str = "") -> bool:
+        """Take a call's ticket before `sb-confine` does; False if that has started the call with it.
+
+        Args:
+            session: of the call; "" for this one.
+        """
+        ticket = self._ticket(command, folder, session)
         try:
-            Path(f"{self._ticket(command, folder)}.taken").touch(mode=0o600, exist_ok=False)
+            Path(f"{ticket}.taken").touch(mode=0o600, exist_ok=False)
         except FileExistsError:
             return False
         except OSError:
@@ -369,7 +374,7 @@ class ConfineStore:
         Raises:
             OSError: what was written for them cannot be changed.
         """
-        hold_in_others(self.folder, self._session, folders)
+        hold_in_others(self.folder, self.session, folders)
 
     def may_run(self) -> bool:
         """True while a confined process runs, or is about to.
@@ -409,8 +414,8 @@ class ConfineStore:
         Args:
             project: its absolute path; "" for none.
         """
-        if self._session != ANY:
-            shutil.rmtree(self.folder / "folders" / self._session, ignore_errors=True)
+        if self.session != ANY:
+            shutil.rmtree(self.folder / "folders" / self.session, ignore_errors=True)
         elif project.strip("/"):
             shutil.rmtree(self._of_folder(project).parent, ignore_errors=True)
 

@@ -12,8 +12,8 @@ from sb.base.repository import project_folder
 from sb.base.sources import SYSTEM_CLOCK
 from sb.config import Config, load_config
 from sb.confinement import processes
-from sb.confinement.beside import OPTIONS_MEMORY
-from sb.confinement.bubblewrap import NAME, options
+from sb.confinement.beside import options_memory
+from sb.confinement.bubblewrap import NAME, options, starting
 from sb.confinement.needs import needs_of
 from sb.errors import ConfigError, SBError
 from sb.hosts.hooks.calls.context import judging_context
@@ -85,8 +85,8 @@ def _start_bubblewrap(confining: Confining, content: bytes, shell: str, line: st
     Raises:
         BlockingIOError: another session began meanwhile.
     """
-    program = confining.engine.program
-    descriptor = os.memfd_create(OPTIONS_MEMORY, 0)
+    program, state = confining.engine.program, str(confining.store.folder)
+    descriptor = os.memfd_create(options_memory(state), 0)
     with open(descriptor, "wb", closefd=False) as file:
         file.write(content)
     os.lseek(descriptor, 0, os.SEEK_SET)
@@ -95,7 +95,7 @@ def _start_bubblewrap(confining: Confining, content: bytes, shell: str, line: st
     confining.check_beside()
     joined = processes.enter(confining.store.folder, program)
     text = processes.CLOSING + line if joined else line
-    os.execv(program, [*joined, program, "--args", str(_OPTIONS_FD), shell, "-c", text])
+    os.execv(program, [*joined, *starting(program, state, _OPTIONS_FD), shell, "-c", text])
 
 
 def _confining(config: Config, folder: str, project: str) -> Confining:

@@ -311,7 +311,7 @@ class HostRun:
         # Around it a PID namespace of its own: nothing inside signals the helper, or any other process outside.
         outer = [program, *_ALONE] if self._has_namespace(program) else []
         process = subprocess.Popen(
-            [*outer, program, "--args", str(listed), *command],
+            [*outer, *bubblewrap.starting(program, str(self._confining.store.folder), listed), *command],
             env=self._files.environment(self._env),
             pass_fds=(listed, *descriptors),
         )

@@ -242,6 +242,7 @@ class Space:
         if not agent:
             return self
         seen = copy(self)
+        seen.reads = copy(self.reads)  # denials of this reading are recorded by its own policy
         seen.reader = Reader(seen, (agent,), stack=stack)
         return seen
 

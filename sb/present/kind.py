@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from sb.base.fitting import Cut, Span
 from sb.base.sources import iso_micros
-from sb.base.text import plain
+from sb.base.text import plain, revealed_line
 from sb.base.values.frozen import frozen
 from sb.present.states import State
 
@@ -65,7 +65,6 @@ class Cell:
         hits: characters that were searched for, each from the first to behind the last.
         keeps: words that stay in view where the text is cut in its middle.
         trend: numbers of a sparkline, each with whether something was refused; painted instead of the text.
-        at: a time in microseconds since the epoch, of which a table on a terminal shows the age.
     """
 
     text: str
@@ -74,7 +73,6 @@ class Cell:
     hits: tuple[Span, ...] = ()
     trend: tuple[tuple[int, bool], ...] = ()
     keeps: tuple[str, ...] = ()
-    at: int | None = None
 
     def __post_init__(self) -> None:
         raw, text, hits, place = self.text[:LONGEST_CELL], "", [], 0
@@ -113,7 +111,7 @@ class Field(Generic[T]):
         value = self.read(record, now)
         if isinstance(value, State):
             return Cell(value.word, value.tone, value.badge and self.column.badges)
-        return value if isinstance(value, Cell) else Cell(value, self.column.tone)
+        return value if isinstance(value, Cell) else Cell(revealed_line(value), self.column.tone)
 
 
 class Kind(Generic[T]):

@@ -18,7 +18,7 @@ MOST_ROWS = 1000  # of one call besides the paths that it names; each is a line 
 _LARGEST = 64 << 20
 _ANY_SIZE = 1 << 62  # bytes in all: nothing is kept
 _MOST_FILES = 20_000
-_DEEPEST = 300  # components of a folder that is looked into
+_DEEPEST = 150  # components of a folder that is looked into
 
 
 class _Hashing:

@@ -197,7 +197,7 @@ def _said(changes: Sequence[Change], failed: Mapping[str, str]) -> str:
     done = sum(one.path not in failed for one in changes)
     if not done:
         return f"{text}{NOT_RESTORED}"
-    return f"{IN_PART}restored {counted(done, 'path')}; not restored: {text}; repeat it to try these alone"
+    return f"{IN_PART}restored {counted(done, 'path')}; not restored: {text}; run sb undo again to retry these paths"
 
 
 def _changes(rows: Rows, pack: Pack) -> list[Change]:

@@ -89,15 +89,17 @@ def test_command_is_seen_while_it_is_about_to_begin(confiner: Confiner) -> None:
         with subprocess.Popen(["sleep", "60"], stdin=file) as starting:
             assert beside.is_starting(state, program)
             starting.kill()
-    memory = os.memfd_create(beside.OPTIONS_MEMORY)
+    memory = os.memfd_create(beside.options_memory(str(state)))
     with subprocess.Popen(["sleep", "60"], pass_fds=(memory,)) as starting:
         assert beside.is_starting(state, program)
         starting.kill()
     os.close(memory)
     assert not beside.is_starting(state, program)
     reader, writer = os.pipe()
-    with subprocess.Popen([program, "--args", str(reader)], pass_fds=(reader,)) as starting:
-        assert beside.is_starting(state, program)
-        starting.kill()
+    for folder, of_this_home in ((state, True), (state.parent / "other", False)):
+        words = bubblewrap.starting(program, str(folder), reader)
+        with subprocess.Popen(words, pass_fds=(reader,)) as starting:
+            assert beside.is_starting(state, program) == of_this_home
+            starting.kill()
     os.close(reader)
     os.close(writer)

@@ -47,7 +47,7 @@ NOT_GIVEN = (
     "git remote | sort --files0-from=n", "git remote; sed '-e1e ./evil' 5p", "git remote; date -f l1", "git remote; jq -L. -n 'include \"q1\"; .'", "git fetch; cat 10", "git fetch | wc --files0-from=n",
     "git fetch | rg -z a", "git fetch | sort -T . -S 1", "git fetch evil://x", "git pull -s evil origin main", "git push nest.git", "git lfs merge-driver --program=./evil a", "git remote add near nest.git && git fetch near",
     "git clone nest.git", "hub fetch --upload-pack=./evil .", "env git fetch", "setsid git fetch", "nohup git fetch", "timeout --foreground 9 git fetch", "exec git fetch", "git fetch &", "seq 1 99999999; git fetch",
-    "gh pr checks --watch; git fetch", "gh run watch 7 && git pull", "aws ec2 wait instance-running; git fetch", "kubectl get pods -w; git fetch",
+    "gh pr checks --watch; git fetch", "gh pr checks --watch=true; git fetch", "glab ci status --live; git fetch", "glab ci trace 7; git fetch", "gh run watch 7 && git pull", "aws ec2 wait instance-running; git fetch", "kubectl get pods -w; git fetch",
     "echo x > .git/branches/y; git fetch", "git log -1 >> .git/modules/a/config; git fetch", "echo x > nest/.GIT/config; git fetch", "hf upload me/x", "gh repo clone a/b -- --upload-pack=./evil", "ssh -A host ls", "go get example.org/a",
     "seq 1 99999999999 | tail -n 1; git fetch", "ls -R /; git fetch", "ls --recursive /; git fetch",
 )  # fmt: skip
@@ -129,6 +129,7 @@ def test_what_cannot_work_inside_is_seen_in_any_line() -> None:
     assert outside_of(commands("make install")) == ""
     assert outside_of(commands("nix develop -c make test; nix flake check")) == ""
     assert outside_of(commands("nix profile install jq")) != ""
+    assert outside_of(commands("nix build --option post-build-hook ./x .#a")) != ""
     assert outside_of(commands("apt list --installed | grep gcc; dpkg -l gcc")) == ""
     assert outside_of(commands("apt install jq; apt list")) != ""
 

@@ -14,7 +14,7 @@ from sb.screens.state.listing import row_of
 from evals.output_schemas import output_schemas
 from sb.base.values.frozen import frozen
 from sb.present import kind as kinds_of_things
-from sb.present.kind import Cell, Column, Field, Kind, kinds
+from sb.present.kind import Column, Field, Kind, kinds
 from sb.present.states import state
 
 NOW = 1_764_000_000_000_000
@@ -35,7 +35,7 @@ PARCEL = Kind[Parcel](
     Field("state", lambda it, now: state(it.state), Column(10, badges=True), "State"),
     Field("to", lambda it, now: it.to, Column(), "To"),
     Field("weight", lambda it, now: f"{it.weight} g", Column(6, 50, "soft", right=True), "Weight"),
-    Field("sent", lambda it, now: Cell("2025-11-24", at=it.sent_at)),
+    Field("sent", lambda it, now: "2025-11-24"),
     Field("note", lambda it, now: "", label="Note"),
     Field("parcel", lambda it, now: it.id, folded=True),
     faces={
@@ -100,3 +100,9 @@ def test_every_kind_in_the_register_has_a_table_or_a_list_and_json() -> None:
     for name, known in kinds().items():
         assert {"table", "list"} & known.faces.keys(), name
         assert known.json, name
+
+
+def test_characters_that_cannot_be_seen_are_shown_in_lists() -> None:
+    hidden = Parcel("par_2", "ada\u200b\u202e", 1, "unknown", NOW)
+    for face in ("table", "list"):
+        assert any(r"ada\u200b\u202e" in cell.text for cell in PARCEL.cells(hidden, NOW, face))

@@ -55,7 +55,9 @@ def query(database: Path, sql: str, parameters: Sequence[Any] | Mapping[str, Any
         driver.only_read(connection, SECONDS)
         rows: list[tuple[Any, ...]] = []
         size = 0
-        for row in connection.execute(sql, parameters):
+        for row in connection.execute(
+            sql, dict(parameters) if isinstance(parameters, Mapping) else parameters
+        ):
             rows.append(tuple(row))
             size += sum(len(cell) for cell in row if isinstance(cell, str | bytes))
             if len(rows) > MOST_ROWS or size > MOST_READ:

@@ -83,6 +83,9 @@ def _handled(session: HookSession) -> HookVerdict:
         return _gated_message(session)
     if event.moment is Moment.PROMPT:
         session.calls.begin_turn(session.run)
+        if session.confines:  # calls that were interrupted have been given up
+            pending = bool(session.calls.unreported(session.run.run_id))
+            messages.append(session.confining.put_back(pending=pending))
     if event.moment is Moment.SESSION_ENDED:
         session.calls.leave(session.run)
         session.files.expire(session.runtime.executor.mutations.promised_keys)
@@ -144,7 +147,7 @@ def _gated_message(session: HookSession) -> HookVerdict:
 def _confinement(call: JudgedCall, session: HookSession) -> Finding | None:
     """Ask about or refuse what confinement cannot let a command do; what earlier ones changed is put back first."""
     if session.confines:
-        restored = session.confining.put_back(pending=bool(session.calls.unreported(session.run.run_id)))
+        restored = session.confining.put_back(pending=True)
         return (session.confining.finding(call) or Finding())._replace(context=restored)
     if session.config.hooks.confine == OFF and (session.config.home.folder / "confine").is_dir():
         from sb.hosts.hooks.confined.confining import switch_off

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sb.config.home import Home
 from sb.confinement import processes
-from sb.confinement.bubblewrap import mount_point
+from sb.confinement.bubblewrap import mount_point, starting
 from sb.confinement.landlock import INSIDE
 from sb.confinement.store import ANY, SESSION
 from sb.hosts.install.files import read_file, replace
@@ -108,8 +108,8 @@ begin() {{
     sandbox-exec) exec "$program" -f "$1" "$shell" -c "$2" ;;
     esac
     case $joined in
-    yes) exec "$program" {joining} "$program" --args 9 "$shell" -c {closing}"$2" 9< "$1" ;;
-    *) exec "$program" --args 9 "$shell" -c "$2" 9< "$1" ;;
+    yes) exec "$program" {joining} {starting} "$shell" -c {closing}"$2" 9< "$1" ;;
+    *) exec {starting} "$shell" -c "$2" 9< "$1" ;;
     esac
 }}
 # Runs the agent's line outside, and nothing else of what the host wrote: that goes through files anybody may make.
@@ -202,6 +202,7 @@ def script(home: Home, python: str, runtime: Path, own: Sequence[str]) -> bytes:
         own=" | ".join(map(shlex.quote, own)),
         command=COMMAND,
         joining=shlex.join(processes.options(processes.USER_FD, processes.PID_FD)),
+        starting='"$program" ' + shlex.join(starting("", str(home.folder / "confine"), 9)[1:]),
         closing=shlex.quote(processes.CLOSING),
         refused=REFUSED,
         closed=CLOSED,

@@ -85,11 +85,10 @@ class Wanted:
 
         A script or a folder that exists and cannot be opened is not gone. Any shell may read it.
         """
-        wrapper, folder, home = map(
-            shlex.quote, map(str, (self.wrapper, self.wrapper.parent, self.wrapper.parents[1]))
-        )
+        places = (self.wrapper, *list(self.wrapper.parents)[:3])
+        wrapper, folder, home, parent = (shlex.quote(str(path)) for path in places)
         denies = f" || exit {DENIED}" if gate else ""
-        gone = f"[ -x {folder} ] && [ ! -e {wrapper} ] || [ ! -d {home} ]"
+        gone = f"[ -x {folder} -a ! -e {wrapper} ] || [ -x {parent} -a ! -d {home} ]"
         return f"{gone} || {self.command(host)}{denies}"
 
     def former_commands(self, host: str) -> list[str]:

@@ -118,9 +118,7 @@ def _setting(judge: Judge, key: str, value: str) -> Finding:
     if key.startswith("protocol.") and (key == "protocol.allow" or ".ext." in key) and value != "never":
         return Finding(DESTROY, f"git {display(key, 30)}: lets remotes name programs")
     if key.startswith("url.") and key.endswith("insteadof"):
-        return Finding(
-            DESTROY, f"git {display(key, 30)}: sends git to another host than the one that is named"
-        )
+        return Finding(DESTROY, f"git {display(key, 30)}: redirects git to a different host")
     if key.startswith(("url.", "protocol.", "http.proxy", "remote.")):
         return Finding(NETWORK, f"git {display(key, 30)}: changes which remotes git uses")
     return QUIET

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from sb.shell.handlers.containers import container
 from sb.shell.handlers.git import git
-from sb.shell.handlers.interpreters import by_arguments, eval_, interpreter, shell, source
+from sb.shell.handlers.interpreters import by_arguments, django, eval_, interpreter, shell, source
 from sb.shell.handlers.scripts import awk, database, redis, sed, sqlite
 from sb.shell.handlers.wrapping import alias, env, exec_, find, kill, nix, pkill, trap, wrapped, xargs
 from sb.shell.parsing.words import compiled, display, is_literal
@@ -222,6 +222,7 @@ _BY_NAME: dict[str, Handler] = {
             container,
             crontab,
             database,
+            django,
             env,
             eval_,
             exec_,

@@ -61,7 +61,7 @@ def shell(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findin
         short = word[1:] if word[1:2] != "-" else ""
         text = text or "c" in short
         reads = reads or "s" in short
-        interactive = interactive or short == "i"
+        interactive = interactive or "i" in short
         if short[-1:] in ("o", "O") or word in ("--rcfile", "--init-file"):
             at += 1
         at += 1
@@ -142,10 +142,8 @@ def interpreter(judge: Judge, name: str, arguments: list[str], stdin: Input) -> 
             return interpreter(judge, name, ["-"], written)
         program = rest[0].rpartition("/")[2]
         known = rule_finding(kind, [program, *rest[1:]]) or QUIET
-        if program == "manage.py" and rest[1:2] == ["shell"]:
-            codes = [code for option, code in pairwise(rest) if option in ("-c", "--command")]
-            codes += [word.partition("=")[2] for word in rest if word.startswith("--command=")]
-            known = highest(known, *(_inline(judge, name, kind, code, ()) for code in codes))
+        if program == "manage.py":
+            known = highest(known, django(judge, program, rest[1:], stdin))
         if program.endswith(".jar"):
             known = highest(known, rule_finding(program.removesuffix(".jar"), rest[1:]) or QUIET)
         return highest(
@@ -161,6 +159,17 @@ def interpreter(judge: Judge, name: str, arguments: list[str], stdin: Input) -> 
     if stdin.kind == "unknown":
         return Finding(DESTROY, f"{name}: runs the output of another program")
     return Finding(NETWORK, f"{name}: runs its input")
+
+
+def django(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
+    """Judge the code that `manage.py shell` or `django-admin shell` runs; other subcommands by the rules alone."""
+    found = rule_finding(name, arguments) or Finding(NETWORK, f"{name}: runs the project's code")
+    if not {"shell", "shell_plus"} & set(arguments):
+        return found
+    codes = [code for option, code in pairwise(arguments) if option in ("-c", "--command")]
+    codes += [word.partition("=")[2] for word in arguments if word.startswith("--command=")]
+    codes += [stdin.text] if stdin.kind == "text" and not codes else []
+    return highest(found, *(_inline(judge, name, "python", code, ()) for code in codes))
 
 
 def _holds_code(kind: str, word: str, options: Sequence[str]) -> bool:

@@ -35,7 +35,7 @@ _SPECIAL = frozenset("\\*?[]!# ")
 CREDENTIAL, LARGE, ODD_NAME, UNREADABLE = (
     "may hold secrets",
     "is too large",
-    "has a name of git's own, like too many others",
+    "is named like git's own files, and over 500 of those are not stored",
     "cannot be read",
 )
 

@@ -144,11 +144,18 @@ def store_files(
         named = [path for path in named if os.path.lexists(path)]
         blobs |= _hashed(named, git, deadline)
     for path in (path for path in changed if path in links or "\n" in path):
-        content = os.fsencode(os.readlink(path)) if path in links else _content(path)
+        try:
+            content = os.fsencode(os.readlink(path)) if path in links else _content(path)
+        except FileNotFoundError:
+            continue  # it has gone meanwhile
         blobs[path] = (
             git.run("hash-object", "-w", "--stdin", deadline=deadline, given=content).decode().strip()
         )
-    return {path: Stored(blobs[path], _mode(status), signature_of(status)) for path, status in files.items()}
+    return {
+        path: Stored(blobs[path], _mode(status), signature_of(status))
+        for path, status in files.items()
+        if path in blobs
+    }
 
 
 def _hashed(paths: Sequence[str], git: Git, deadline: Deadline) -> dict[str, str]:
@@ -157,7 +164,10 @@ def _hashed(paths: Sequence[str], git: Git, deadline: Deadline) -> dict[str, str
         return {}
     given = b"".join(os.fsencode(path) + b"\n" for path in paths)
     output = git.run("hash-object", "-w", "--no-filters", "--stdin-paths", deadline=deadline, given=given)
-    return dict(zip(paths, output.decode().split(), strict=True))
+    ids = output.decode().split()
+    if len(ids) != len(paths):
+        raise CannotStore("a file changed while it was stored")
+    return dict(zip(paths, ids, strict=True))
 
 
 def _mode(status: os.stat_result) -> int:

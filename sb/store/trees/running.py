@@ -19,10 +19,12 @@ _DAY_S = 86_400.0
 
 def young_keys(folder: Path, now: float) -> list[str]:
     """The keys of a folder's files that are not older than a day."""
-    with suppress(OSError):
-        paths = [path for path in sorted(folder.iterdir()) if KEY.fullmatch(path.name)]
-        return [path.name for path in paths if path.stat().st_mtime >= now - _DAY_S]
-    return []
+    keys = []
+    for path in sorted(folder.glob("*")):
+        with suppress(FileNotFoundError):  # another hook has removed it
+            if KEY.fullmatch(path.name) and path.stat().st_mtime >= now - _DAY_S:
+                keys.append(path.name)
+    return keys
 
 
 def note_running(home: Path, key: str, session: str) -> None:
@@ -47,4 +49,9 @@ def running_in(trees: Path, session: str) -> list[Path]:
     Args:
         trees: the folder of all trees.
     """
-    return [note for note in trees.glob(f"*/{_RUNNING}/*") if note.read_bytes() == session.encode()]
+    notes = []
+    for note in trees.glob(f"*/{_RUNNING}/*"):
+        with suppress(FileNotFoundError):  # another hook has removed it
+            if KEY.fullmatch(note.name) and note.read_bytes() == session.encode():
+                notes.append(note)
+    return notes

@@ -449,7 +449,7 @@ def test_project_in_a_temporary_folder_is_mounted_where_nobody_can_move_it(
     shutil.copytree(confined.project.with_name("old"), confined.project)
     verdict = confined.before("Bash", "t2", command="make")
     assert verdict.decision is not Decision.NONE
-    assert "another folder in the project's place" in verdict.reason
+    assert "could replace the project's folder with another one" in verdict.reason
 
 
 def test_project_is_not_mounted_beside_a_process_that_could_have_moved_it(
@@ -457,7 +457,10 @@ def test_project_is_not_mounted_beside_a_process_that_could_have_moved_it(
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(confined.project.parent))
     monkeypatch.setattr(ConfineStore, "is_alive", lambda _: True)
-    assert "another folder in the project's place" in confined.before("Bash", "t1", command="make").reason
+    assert (
+        "could replace the project's folder with another one"
+        in confined.before("Bash", "t1", command="make").reason
+    )
 
 
 def test_sessions_that_begin_at_once_do_not_both_go_on(
@@ -495,7 +498,7 @@ def test_project_is_not_held_beside_a_command_that_is_about_to_begin(
     with options.open() as opened, subprocess.Popen(["sleep", "60"], stdin=opened) as starting:
         verdict = confined.before("Bash", "t1", command="make")
         starting.kill()
-    assert "another folder in the project's place" in verdict.reason
+    assert "could replace the project's folder with another one" in verdict.reason
     assert str(confined.project) not in store(confined).held_folders()
 
 

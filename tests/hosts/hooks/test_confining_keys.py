@@ -15,6 +15,7 @@ import pytest
 
 from sb.base.sources import SYSTEM_CLOCK
 from sb.config.home import Home
+from sb.confinement.keyed import KeyedCalls
 from sb.confinement.store import ConfineStore, session_of
 from sb.hosts.hooks.calls.context import SHELL_PREFIX
 from sb.hosts.hooks.event import Decision, HookVerdict
@@ -341,9 +342,18 @@ def test_nothing_begins_while_git_runs_with_keys(host: Host, person: Path) -> No
     with running(host, "git fetch && git push"):
         verdict = host.before("Bash", "t2", command="make")
         assert verdict.decision is Decision.DENY
-        assert "git fetch && git push runs with the user's keys" in verdict.reason
+        assert "git fetch && git push is using the user's keys" in verdict.reason
     host.after("Bash", "t1", command="git fetch && git push")
     assert host.before("Bash", "t2", command="make") == HookVerdict()
+
+
+def test_call_of_another_session_waits_for_git_with_keys_too(host: Host, person: Path) -> None:
+    assert host.before("Bash", "t1", command="git fetch") == HookVerdict()
+    project = str(host.project)
+    other = KeyedCalls(ConfineStore(Home(host.home), SYSTEM_CLOCK, session="other"), SYSTEM_CLOCK)
+    with running(host, "git fetch"):
+        for command in ("make", "git fetch"):
+            assert other.running_beside(project, command, project) == "git fetch"
 
 
 def test_git_that_has_not_started_loses_its_keys_to_a_call_beside_it(host: Host, person: Path) -> None:

@@ -58,7 +58,7 @@ def test_link_that_is_gone_again_is_told_by_the_file_that_did_not_change(host: H
     swapped.write_text("new", encoding="utf-8")
     swapped.parent.unlink()
     swapped.parent.with_name("e").rename(swapped.parent)
-    assert "the file is as it was before" in wrote(host, swapped, "new").context
+    assert "is as it was before this call" in wrote(host, swapped, "new").context
 
 
 @pytest.mark.parametrize(

@@ -170,13 +170,15 @@ def nobodys() -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("host", GATES)
-@pytest.mark.parametrize("closed", ["wrapper", "bin", "home"])
+@pytest.mark.parametrize("closed", ["wrapper", "bin", "home", "parent"])
 def test_call_is_denied_when_the_wrapper_cannot_be_opened(host: str, closed: str, nobodys: Path) -> None:
     handler = handler_of(host, GATES[host], nobodys)
     user = NOBODY if os.geteuid() == 0 else None
     if host not in ASKING:
         assert started(handler, user=user).stdout == "ran\n"
-    {"wrapper": nobodys, "bin": nobodys.parent, "home": nobodys.parents[1]}[closed].chmod(0o000)
+    {"wrapper": nobodys, "bin": nobodys.parent, "home": nobodys.parents[1], "parent": nobodys.parents[2]}[
+        closed
+    ].chmod(0o000)
     if host in ASKING:
         assert handler.get("onFailure") == "block" or handler.get("failClosed") is True
         return

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from sb.config import current_config
+from sb.config.rules import Bounds
 from sb.errors import ConfigError
 from sb.kernel import SafetyClass, ToolPolicy, ToolSpec
 from sb.kernel.policy.rules import WrittenPolicy
@@ -93,3 +94,9 @@ def test_check_and_explain_say_the_limit(home: Path, sb: CommandLine) -> None:
         "kernel", "policy", "explain", "files.write", "--args", '{"mode": 1001}', "--file", str(rules)
     )
     assert "large" in explained.out
+
+
+def test_limits_that_differ_a_little_are_different_rules() -> None:
+    assert Bounds({"above": 1_000_000}) != Bounds({"above": 1_000_004})
+    assert not Bounds({"above": 1_000_004}).fits(1_000_002, allows=False)
+    assert Bounds({"above": 5}).fits(float("nan"), allows=False)

@@ -53,8 +53,8 @@ from sb.tools.hosted.guarding import confiner_path
 
 _ENTERS = "claude-code"
 _STARTED_IN = "CLAUDE_PROJECT_DIR"
-_HELD_UP = "{} runs with the user's keys, and what begins meanwhile could change what it reads (repeat this call when that one has ended)"
-_MOVABLE = "a program in the background, begun before, could put another folder in the project's place"
+_HELD_UP = "{} is using the user's keys (wait until it ends, then repeat this call)"
+_MOVABLE = "a program in the background could replace the project's folder with another one"
 
 
 class Confining:
@@ -399,7 +399,8 @@ class Confining:
             self.store.keep_watch(self._project, None)
             if self._run is None and self.profile().nested:  # others may move it from now on
                 self.store.forget_profiles(self._project)
-                self.prepare()
+                with suppress(BlockingIOError):  # without a profile the stricter default applies
+                    self.prepare()
         return f"SecondBrain {'; '.join(done)}. Do not make it again without asking the user." if done else ""
 
     def report(self, call: JudgedCall, *, pending: bool) -> str:

@@ -18,16 +18,21 @@ def make_settings(folder: str) -> bool:
     Args:
         folder: the project, or where the host was started in it.
     """
-    path = os.path.join(os.path.realpath(folder), NAME)
-    if os.path.lexists(path):
-        return False
-    # A process in the background could put a link in the place of either at any time.
     try:
-        no_links.make_folders(path)
+        _make_in(os.path.realpath(folder))
     except FileExistsError:
         return False
-    no_links.write(os.path.join(path, _FILE), _IGNORED, 0o644)
     return True
+
+
+def _make_in(folder: str) -> None:
+    """Make both or fail, by handles: a process in the background could put a link in the place of either."""
+    with no_links.opened(folder) as around:
+        os.mkdir(NAME, 0o755, dir_fd=around)
+        with no_links.opened(os.path.join(folder, NAME)) as settings:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+            with open(os.open(_FILE, flags, 0o644, dir_fd=settings), "wb") as file:
+                file.write(_IGNORED)
 
 
 def remove_settings(folder: str) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from hashlib import sha256
 from typing import Any
 
 from sb.hosts.hooks.judged_call import JudgedCall
@@ -47,8 +46,9 @@ def _misses(args: Mapping[str, Any], path: str) -> bool:
     content = args.get("content")
     if isinstance(content, str):
         try:
+            given = content.encode(errors="replace")
             with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-                return sha256(file.read()).digest() != sha256(content.encode(errors="replace")).digest()
+                return os.fstat(file.fileno()).st_size != len(given) or file.read() != given
         except OSError:
             return False  # somebody has moved it since
     old, new = args.get("old_string"), args.get("new_string")
@@ -63,8 +63,13 @@ def warning(found: Sequence[Mapping[str, str]]) -> str:
 def _sentences(found: Sequence[Mapping[str, str]]) -> Iterator[str]:
     for item in found:
         path, real = (one_line(item[name], _LONGEST) for name in ("path", "to"))
-        where = f"it leads to {real} now" if real else "the file is as it was before"
+        if not real:
+            yield (
+                f"SecondBrain: {path} is as it was before this call: the write went elsewhere, or another program took it back. "
+                "Read the file again, and tell the user if you do not know why."
+            )
+            continue
         yield (
-            f"SecondBrain: a program put a link in the way of {path} while it was written; {where}. Stop, tell the user, "
-            "and do not work around it. Undo cannot restore what was there."
+            f"SecondBrain: a program put a link in the way of {path} while it was written; it leads to {real} now. Stop, tell "
+            "the user, and do not work around it. Undo cannot restore what was there."
         )

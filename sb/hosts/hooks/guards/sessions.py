@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
+from sb.config.guards import OFF, REFUSE
 from sb.errors import SBError
 from sb.hosts.hooks.event import Decision, Finding, HookVerdict, Moment
 from sb.hosts.hooks.judged_call import JudgedCall
@@ -12,7 +13,6 @@ from sb.kernel.review.session_conflicts import Conflict
 from sb.redaction import one_line
 from sb.store import driver
 
-OFF, REFUSE = "off", "refuse"
 SESSION_COST, SESSION_CONFLICT = "session_cost", "session_conflict"  # rules that refuse calls
 _TURN_OVER = (Moment.PROMPT, Moment.STOP, Moment.SESSION_ENDED)
 _TELLS = (Moment.BEFORE, Moment.PROMPT, Moment.SESSION_STARTED)
