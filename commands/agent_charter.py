@@ -27,7 +27,7 @@ _SOON = timedelta(days=30)
 
 
 def _opened(ctx: typer.Context) -> tuple[Charters, Authority, Config]:
-    from sb.parts import open_authority, open_charters, open_log
+    from sb.runtime.parts import open_authority, open_charters, open_log
 
     config = configuration(ctx)
     log = open_log(config)

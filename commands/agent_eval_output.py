@@ -79,7 +79,7 @@ def _case(result: CaseResult) -> Iterator[str]:
 
 
 def _masked(line: str) -> str:
-    from sb.redaction import redact_text
+    from sb.base.secrets.redaction import redact_text
 
     return redact_text(line)
 

@@ -70,7 +70,7 @@ class _Shown:
 
 
 def _masked(line: str) -> str:
-    from sb.redaction import redact_text
+    from sb.base.secrets.redaction import redact_text
 
     return redact_text(line)
 

@@ -224,7 +224,7 @@ def _decide(
     """
     from sb.kernel.baselines.seeding import sign_added
     from sb.kernel.baselines.seen import SURFACES
-    from sb.parts import shipped_registry
+    from sb.runtime.parts import shipped_registry
 
     if not reason.strip():
         raise UsageError("a decision needs a reason", "--reason TEXT")
@@ -301,8 +301,8 @@ def watch(
     as_json: AsJson = False,
 ) -> None:
     """Print requests as they arrive, expire or are decided."""
-    from sb.attention.notifying import command_words, hand_over
     from sb.kernel.approvals.watching import Watcher
+    from sb.operator.attention.notifying import command_words, hand_over
 
     arguments = command_words("--exec", command) if command else []
     queue = approval_queue(ctx)

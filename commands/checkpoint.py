@@ -189,7 +189,7 @@ def restore(
     The core as it was becomes another checkpoint.
     """
     from sb.entity.composition import Present
-    from sb.parts import open_authority
+    from sb.runtime.parts import open_authority
 
     if not dry_run:
         required(reason)

@@ -53,7 +53,7 @@ def check_file(
     as_json: AsJson = False,
 ) -> None:
     """Check configuration files; exit 1 if one is wrong."""
-    from sb.parts import unknown_names
+    from sb.runtime.parts import unknown_names
 
     home = Home.locate(os.environ)
     project = find_project(Path.cwd(), home)
@@ -156,7 +156,7 @@ def sign(
 ) -> None:
     """Sign an organization's policy, as FILE.sig."""
     from sb.config.organization import sign_policy
-    from sb.parts import open_authority, open_log
+    from sb.runtime.parts import open_authority, open_log
 
     config = configuration(ctx)
     by = decider(ctx, open_authority(config, open_log(config)), who)

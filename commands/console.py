@@ -121,9 +121,9 @@ def _serve(ctx: typer.Context, read_only: bool, operator: str, port: int) -> Non
 
     from sb.screens.web import serve
 
-    from sb.attention.watching import Watcher
     from sb.kernel.decision_desk import DecisionDesk
-    from sb.parts import open_authority, open_log
+    from sb.operator.attention.watching import Watcher
+    from sb.runtime.parts import open_authority, open_log
 
     config = configuration(ctx)
     with closing(open_log(config)) as log:

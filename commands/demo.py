@@ -14,15 +14,15 @@ from sb.commands import output
 from sb.commands.console import on_terminal, show
 from sb.commands.options import AsJson, single
 
-from sb.demo.story import AGENT, REFUNDED, SHIPPED, Demo, demo_config, go_on, play
 from sb.errors import CheckFailed, UsageError
 from sb.kernel.calls.approval import ApprovalState
 from sb.kernel.recovery_loop.escalations import Escalation, Escalations
 from sb.kernel.review.log_verification import verify
 from sb.log.event import Event
 from sb.log.event_log import EventLog
-from sb.parts import open_approvals, open_baselines, open_log
+from sb.operator.demo.story import AGENT, REFUNDED, SHIPPED, Demo, demo_config, go_on, play
 from sb.present.approvals import object_first
+from sb.runtime.parts import open_approvals, open_baselines, open_log
 
 app = single()
 

@@ -50,7 +50,7 @@ def report(error: SBError, *, as_json: bool) -> None:
 def internal_error(error: Exception) -> SBError:
     """The one line for a failure of our own; its traceback, redacted, goes to a file in SB_HOME."""
     from sb.base.files import write_atomic
-    from sb.redaction import redact_text
+    from sb.base.secrets.redaction import redact_text
 
     home = Path(os.environ.get("SB_HOME") or Path.home() / ".sb").expanduser()
     text = redact_text("".join(traceback.format_exception(error)))

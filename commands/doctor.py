@@ -13,9 +13,9 @@ from sb.commands.options import As, AsJson, Yes, single
 from sb.commands.session import configuration, decider, event_log
 
 from sb.base.text import counted
-from sb.doctor import examine
 from sb.errors import ExitCode
 from sb.kernel.review.findings import Status
+from sb.operator.doctor import examine
 
 if TYPE_CHECKING:
     from sb.kernel.baselines.seeding import OutdatedContract
@@ -60,7 +60,7 @@ def _approve_shipped(ctx: typer.Context, who: str, yes: bool, quietly: bool) -> 
     from sb.commands.file_changes import confirm
 
     from sb.kernel.baselines.seeding import approve_outdated, outdated_contracts
-    from sb.parts import open_surfaces, shipped_registry
+    from sb.runtime.parts import open_surfaces, shipped_registry
 
     config, log = configuration(ctx, quietly=True), event_log(ctx)
     with closing(log.database):
@@ -88,7 +88,7 @@ def _settle_interrupted(ctx: typer.Context, who: str, yes: bool, quietly: bool) 
     from sb.commands.file_changes import confirm
 
     from sb.kernel.incident_response.interrupted import interrupted, settle
-    from sb.parts import open_authority
+    from sb.runtime.parts import open_authority
 
     log = event_log(ctx)
     with closing(log.database):

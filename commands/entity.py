@@ -23,10 +23,10 @@ _SUGGESTED = "suggestion:"
 
 
 def words_of(name: str) -> Callable[[str], list[str]]:
-    """Completes the words of a vocabulary of `sb.types.vocabulary`."""
+    """Completes the words of a vocabulary of `sb.protocols.types.vocabulary`."""
 
     def complete(incomplete: str) -> list[str]:
-        from sb.types import vocabulary
+        from sb.protocols.types import vocabulary
 
         return sorted(one for one in getattr(vocabulary, name) if one.startswith(incomplete))
 

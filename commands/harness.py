@@ -17,10 +17,10 @@ from sb.commands.report_files import STDOUT, check_places, write_report
 from sb.commands.session import configuration
 from sb.commands.usage_errors import usage_error
 
+from sb.base.secrets.redaction import one_line
 from sb.base.text import human_bytes, nearest, plain
 from sb.cli import Group, is_help
 from sb.errors import ConfigError, ExitCode, SBError, UsageError
-from sb.redaction import one_line
 
 if TYPE_CHECKING:
     from sb.kernel.harness_audit import AuditReport, Catalogue, Comparison, Control

@@ -132,7 +132,7 @@ def _renew_contracts(config: Config) -> tuple[list[str], int]:
         The tools, and how many contracts wait for a signature.
     """
     from sb.kernel.baselines.seeding import approve_outdated, installation, outdated_contracts
-    from sb.parts import open_log, open_surfaces, shipped_registry
+    from sb.runtime.parts import open_log, open_surfaces, shipped_registry
 
     try:
         log = open_log(config)

@@ -30,7 +30,7 @@ def info(ctx: typer.Context, as_json: AsJson = False) -> None:
     """Show what the kernel consists of, and its settings."""
     from sb import __version__
     from sb.log.kinds import namespaces
-    from sb.parts import open_registry
+    from sb.runtime.parts import open_registry
 
     config = configuration(ctx)
     tools_here, _ = open_registry(config)
@@ -112,9 +112,9 @@ def runs(ctx: typer.Context, limit: Limit = 20, as_json: AsJson = False) -> None
     """
     from sb.base.fitting import short_count
     from sb.kernel.review.runs import first_events, runs_at
-    from sb.parts import open_log
     from sb.present.runs import run_line
     from sb.present.usage import dollars, session_cost
+    from sb.runtime.parts import open_log
 
     config = configuration(ctx)
     log = open_log(config)

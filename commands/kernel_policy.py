@@ -15,10 +15,10 @@ from sb.commands.options import AsJson, Limit, group
 from sb.commands.session import configuration, registry
 
 from sb.base.duration import parse_duration
+from sb.base.secrets.redaction import one_line
 from sb.base.sources import SYSTEM_CLOCK, iso
 from sb.base.text import counted, nearest, shorten
 from sb.errors import ExitCode, NotFoundError, UsageError
-from sb.redaction import one_line
 
 if TYPE_CHECKING:
     from sb.config import Config
@@ -41,7 +41,7 @@ def _rules(config: Config, file: Path | None) -> tuple[PolicyRule, ...]:
 
 def _judge(config: Config, file: Path | None) -> Judge:
     from sb.kernel.review.explain import Judge
-    from sb.parts import granted_permissions, open_policy
+    from sb.runtime.parts import granted_permissions, open_policy
 
     config = replace(config, policy=_rules(config, file))
     return Judge(open_policy(config), registry(config), granted_permissions(config))
@@ -125,7 +125,7 @@ def _registered(registry: ToolRegistry, tool_id: str) -> ToolSpec:
 
 def _on_record(config: Config, judge: Judge, call_id: str) -> tuple[ToolSpec, str, dict[str, Any]]:
     from sb.kernel.review.recorded_calls import spec_on_record, untold
-    from sb.parts import open_log
+    from sb.runtime.parts import open_log
 
     event = next(open_log(config).events(call_id=call_id, limit=1), None)
     if event is None:
@@ -167,7 +167,7 @@ def replay(
 ) -> None:
     """Show how the rules would judge recorded calls."""
     from sb.kernel.review.policy_replay import replay as replayed
-    from sb.parts import open_log
+    from sb.runtime.parts import open_log
 
     config = configuration(ctx)
     judge = _judge(config, file)

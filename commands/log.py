@@ -26,7 +26,7 @@ from sb.kernel.review.verification_record import record_verification
 from sb.log.event import Event
 from sb.log.kinds import require
 from sb.log.references import full_id, known_run
-from sb.parts import open_authority
+from sb.runtime.parts import open_authority
 
 app = group("Read, verify, export and prune the event log.")
 Run = Annotated[str, typer.Option(help="Only events of this run.")]

@@ -49,21 +49,21 @@ def scopes(incomplete: str) -> list[str]:
 
 def categories(incomplete: str) -> list[str]:
     """The categories of facts, for the shell to complete."""
-    from sb.types.vocabulary import CATEGORIES
+    from sb.protocols.types.vocabulary import CATEGORIES
 
     return sorted(one for one in CATEGORIES if one.startswith(incomplete))
 
 
 def event_types(incomplete: str) -> list[str]:
     """The types of events, for the shell to complete."""
-    from sb.types.vocabulary import EVENT_TYPES
+    from sb.protocols.types.vocabulary import EVENT_TYPES
 
     return sorted(one for one in EVENT_TYPES if one.startswith(incomplete))
 
 
 def entity_types(incomplete: str) -> list[str]:
     """The types of entities, for the shell to complete."""
-    from sb.types.vocabulary import ENTITY_TYPES
+    from sb.protocols.types.vocabulary import ENTITY_TYPES
 
     return sorted(one for one in ENTITY_TYPES if one.startswith(incomplete))
 
@@ -141,7 +141,7 @@ def memory(
     if agent and config.agent_charters == "enforce":
         from sb.kernel.boundaries.boundaries import Boundaries
         from sb.log.event_log import EventLog
-        from sb.parts import open_authority, open_charters
+        from sb.runtime.parts import open_authority, open_charters
 
         log = EventLog.of_home(database, config.home)
         charters = open_charters(config, log, open_authority(config, log))

@@ -58,7 +58,7 @@ def export_memories(
 ) -> None:
     """Write memories to a file, signed with your key."""
     from sb.memory.bundles import export
-    from sb.parts import open_authority
+    from sb.runtime.parts import open_authority
 
     if format_ not in FORMATS:
         raise UsageError(f"no format {format_!r}{nearest(format_, FORMATS)}", f"one of {', '.join(FORMATS)}")
@@ -164,7 +164,7 @@ def import_memories(
         return
     from sb.memory.bundle_import import load
     from sb.memory.bundles import opened, verify
-    from sb.parts import open_authority
+    from sb.runtime.parts import open_authority
 
     brain, log = overseer(ctx)
     authority = open_authority(brain.config, log)
@@ -277,7 +277,7 @@ def _import(
     """Write memories of another program, with a progress bar."""
     from sb.memory import Brain
     from sb.memory.foreign.taking_in import take_in
-    from sb.parts import open_authority
+    from sb.runtime.parts import open_authority
 
     overseeing, log = overseer(ctx)
     by = IMPORTED if dry_run else decider(ctx, open_authority(overseeing.config, log), who).name

@@ -127,7 +127,7 @@ def erase_found(
     """Name memories, ask twice unless `yes`, erase them, and print what was done."""
     from sb.memory.erasure import erase as remove
     from sb.memory.erasure import old_copies
-    from sb.parts import open_authority
+    from sb.runtime.parts import open_authority
 
     for one in found[:_MOST_NAMED]:
         note(plain(f"{memory_heading(one, log.clock.now())}: {shorten(one.title, WIDEST)}", one_line=True))

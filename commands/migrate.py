@@ -18,7 +18,7 @@ from sb.config import Config
 from sb.errors import ExitCode, SBError, StoreError
 from sb.kernel.durable_execution.seals import MIGRATION, Seals
 from sb.log.event_log import EventLog
-from sb.parts import adopt_log
+from sb.runtime.parts import adopt_log
 from sb.store import migrate as schema
 from sb.store.backup import back_up
 from sb.store.database import Database

@@ -38,7 +38,7 @@ class _Opened:
 
     def __init__(self, ctx: typer.Context) -> None:
         from sb.kernel.authority.keys import KeyFolder
-        from sb.parts import open_authority, open_log
+        from sb.runtime.parts import open_authority, open_log
 
         self.config: Config = configuration(ctx)
         self.log: EventLog = open_log(self.config)

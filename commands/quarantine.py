@@ -29,7 +29,7 @@ def _opened(ctx: typer.Context) -> tuple[Quarantine, Authority, float]:
     """The quarantine, who may decide, and the time."""
     from sb.memory.operator_view import Overseer
     from sb.memory.quarantine.review import Quarantine
-    from sb.parts import open_authority
+    from sb.runtime.parts import open_authority
 
     log = event_log(ctx)
     config = configuration(ctx, quietly=True)

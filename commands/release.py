@@ -25,7 +25,7 @@ _SHORT = 19  # characters of an id in a table: sha256: and twelve digits
 
 
 def _opened(ctx: typer.Context) -> tuple[Releases, Authority]:
-    from sb.parts import open_authority, open_log, open_releases
+    from sb.runtime.parts import open_authority, open_log, open_releases
 
     config = configuration(ctx)
     if config.release.check == "off":

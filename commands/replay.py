@@ -35,7 +35,7 @@ def capture(
     as_json: AsJson = False,
 ) -> None:
     """Capture an agent's runs from now on, encrypted."""
-    from sb.parts import open_packets
+    from sb.runtime.parts import open_packets
 
     shelf = open_packets(configuration(ctx))
     agents = shelf.capture(agent, on=not off) if agent else shelf.agents()
@@ -48,7 +48,7 @@ def capture(
 @app.command(name="list", epilog="Example: sb replay list")
 def list_packets(ctx: typer.Context, as_json: AsJson = False) -> None:
     """List captured runs, newest first."""
-    from sb.parts import open_packets
+    from sb.runtime.parts import open_packets
 
     found, wrong = open_packets(configuration(ctx)).packets()
     for problem in wrong:
@@ -78,8 +78,8 @@ def run(
 
     Contracts, policy and settings are those of now; every call is answered from the packet, and no tool is called.
     """
-    from sb.parts import open_packets
-    from sb.reproduction import agent_named, reproduce
+    from sb.operator.reproduction import agent_named, reproduce
+    from sb.runtime.parts import open_packets
 
     config = configuration(ctx)
     packet = open_packets(config).read(run_id)
@@ -113,7 +113,7 @@ def diff(
 ) -> None:
     """Compare two captured runs; exit 1 if they differ."""
     from sb.kernel.replay.comparing import changed_facts, divergences
-    from sb.parts import open_packets
+    from sb.runtime.parts import open_packets
 
     shelf = open_packets(configuration(ctx))
     first, second = shelf.read(then), shelf.read(now)
@@ -133,7 +133,7 @@ def diff(
 @app.command(epilog="Example: sb replay delete run_5a106b")
 def delete(ctx: typer.Context, run_id: Run, yes: Yes = False, as_json: AsJson = False) -> None:
     """Delete the packet of a run."""
-    from sb.parts import open_packets
+    from sb.runtime.parts import open_packets
 
     confirmed(f"delete the packet of {run_id}?", yes=yes)
     deleted = open_packets(configuration(ctx)).delete(run_id)

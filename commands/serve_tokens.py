@@ -88,7 +88,7 @@ def revoke(
 
 def _opened(ctx: typer.Context) -> tuple[Authority, AccessTokens]:
     from sb.kernel.boundaries.tokens import AccessTokens
-    from sb.parts import open_authority, open_log
+    from sb.runtime.parts import open_authority, open_log
 
     config = configuration(ctx)
     log = open_log(config)

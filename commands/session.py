@@ -65,14 +65,14 @@ def runtime(ctx: typer.Context) -> Runtime:
 
 def event_log(ctx: typer.Context) -> EventLog:
     """The log of the existing database."""
-    from sb.parts import open_log
+    from sb.runtime.parts import open_log
 
     return open_log(configuration(ctx))
 
 
 def approval_queue(ctx: typer.Context) -> Approvals:
     """The calls that wait in the existing database."""
-    from sb.parts import open_approvals, open_log
+    from sb.runtime.parts import open_approvals, open_log
 
     config = configuration(ctx)
     return open_approvals(config, open_log(config))
@@ -87,7 +87,7 @@ def kill_switch(ctx: typer.Context, *, tolerant: bool = False) -> KillSwitch:
         tolerant: as for `load_config`.
     """
     from sb.errors import ConfigError
-    from sb.parts import open_kill_switch, open_log
+    from sb.runtime.parts import open_kill_switch, open_log
 
     try:
         config = configuration(ctx, tolerant=tolerant)
@@ -99,7 +99,7 @@ def kill_switch(ctx: typer.Context, *, tolerant: bool = False) -> KillSwitch:
 
 def registry(config: Config) -> ToolRegistry:
     """The tools of this process; those that could not be loaded are named on stderr."""
-    from sb.parts import open_registry
+    from sb.runtime.parts import open_registry
 
     opened, failures = open_registry(config)
     for failure in failures:
@@ -109,7 +109,7 @@ def registry(config: Config) -> ToolRegistry:
 
 def baselines(ctx: typer.Context, surface: str) -> tuple[ContractBaselineStore, ToolRegistry]:
     """The approved contracts of a surface of the existing database, and the tools of this process."""
-    from sb.parts import open_authority, open_baselines, open_log
+    from sb.runtime.parts import open_authority, open_baselines, open_log
 
     config = configuration(ctx)
     log = open_log(config)

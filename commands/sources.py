@@ -19,7 +19,7 @@ app = group("List and check the registered sources of context.")
 @app.command(name="list", epilog="Example: sb sources list")
 def list_sources(ctx: typer.Context, as_json: AsJson = False) -> None:
     """List registered sources, with owner, age limit and trust."""
-    from sb.parts import open_authority, open_log, open_sources
+    from sb.runtime.parts import open_authority, open_log, open_sources
 
     config = configuration(ctx)
     log = open_log(config)
@@ -60,7 +60,7 @@ def check(
 ) -> None:
     """Say whether context may come from an address; exit 4 if not."""
     from sb.kernel.context_sources.sources import SourceRefused
-    from sb.parts import open_authority, open_log, open_sources
+    from sb.runtime.parts import open_authority, open_log, open_sources
 
     seconds = parse_duration(age)
     config = configuration(ctx)

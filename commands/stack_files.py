@@ -17,8 +17,8 @@ from sb.base.text import counted, human_bytes, nearest, shorten
 from sb.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
+    from sb.protocols.types import SyncConflict
     from sb.stack.sync.conflicts import Keep
-    from sb.types import SyncConflict
 
 app = single()
 DATABASE = "database"
@@ -118,7 +118,7 @@ def sync(
 
     Exit 1 means that conflicts or changes are left.
     """
-    from sb.parts import open_authority
+    from sb.runtime.parts import open_authority
 
     log = event_log(ctx)
     with stack_database(ctx) as (database, config):
@@ -176,7 +176,7 @@ def resolve(
     json_: AsJson = False,
 ) -> None:
     """Choose which version of a memory stays."""
-    from sb.parts import open_authority
+    from sb.runtime.parts import open_authority
 
     required(reason)
     log = event_log(ctx)

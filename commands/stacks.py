@@ -23,9 +23,9 @@ from sb.errors import SBError, UsageError
 if TYPE_CHECKING:
     from sb.config import Config
     from sb.entity import Entity
+    from sb.protocols.types import SearchResult
     from sb.stack import SQLiteStack
     from sb.store.database import Database
-    from sb.types import SearchResult
 
 DEFAULT = "default"
 GLOBAL = "global"
@@ -48,7 +48,7 @@ def stack_ids(incomplete: str) -> list[str]:
 
 def kinds(incomplete: str) -> list[str]:
     """The kinds of memories that can be searched for, for the shell to complete."""
-    from sb.types.vocabulary import (
+    from sb.protocols.types.vocabulary import (
         MemoryType,  # and not what searches: that takes far longer than a person types
     )
 

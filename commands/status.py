@@ -16,7 +16,7 @@ app = single()
 @app.command(epilog="Example: sb status")
 def status(ctx: typer.Context, as_json: AsJson = False) -> None:
     """Show what needs you, who is connected, what is enforced."""
-    from sb.attention.summary import summary
+    from sb.operator.attention.summary import summary
 
     found = summary(configuration(ctx))
     if as_json:

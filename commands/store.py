@@ -56,7 +56,7 @@ def _named(ctx: typer.Context) -> tuple[Config, str]:
 
 def _run(change: Callable[..., int], config: Config, reference: str) -> int:
     from sb.kernel.authority.enrolment import login_name
-    from sb.parts import open_log
+    from sb.runtime.parts import open_log
 
     return change(config.database, reference, by=login_name(), log=lambda: open_log(config))
 

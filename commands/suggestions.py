@@ -27,8 +27,8 @@ from sb.errors import NotFoundError
 from sb.present.suggestions import suggestion_fields, suggestion_line
 
 if TYPE_CHECKING:
+    from sb.protocols.types import MemorySuggestion
     from sb.stack import SQLiteStack
-    from sb.types import MemorySuggestion
 
 _MOST_KNOWN = 10_000  # suggestions among which the beginning of an id is looked up
 app = group("Review suggested memories.")
@@ -37,14 +37,14 @@ PENDING, ANY = "pending", "any"
 
 def statuses(incomplete: str) -> list[str]:
     """States of suggestions, for the shell to complete."""
-    from sb.types.vocabulary import SUGGESTION_STATUSES
+    from sb.protocols.types.vocabulary import SUGGESTION_STATUSES
 
     return sorted(one for one in (*SUGGESTION_STATUSES, ANY) if one.startswith(incomplete))
 
 
 def kinds(incomplete: str) -> list[str]:
     """Kinds of suggestions, for the shell to complete."""
-    from sb.types.vocabulary import SUGGESTION_MEMORY_TYPES
+    from sb.protocols.types.vocabulary import SUGGESTION_MEMORY_TYPES
 
     return sorted(one for one in SUGGESTION_MEMORY_TYPES if one.startswith(incomplete))
 
@@ -185,7 +185,7 @@ def _settled(
     modifications: dict[str, Any] | None = None,
 ) -> MemorySuggestion:
     """Accept or dismiss in the name of a person, as the console does."""
-    from sb.parts import open_authority
+    from sb.runtime.parts import open_authority
     from sb.stack.settling import settle
 
     log = event_log(ctx)

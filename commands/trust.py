@@ -29,7 +29,7 @@ from sb.present.times import minute
 
 if TYPE_CHECKING:
     from sb.memory.trust.scores import Standing
-    from sb.types import TrustAssessment
+    from sb.protocols.types import TrustAssessment
 
 app = group("Set and show trust scores.")
 Other = Annotated[str, typer.Argument(metavar="NAME", help="Who or what is trusted.")]
@@ -85,7 +85,7 @@ def _decided(
     """An operator's score, signed and logged; returns the assessment's id."""
     from sb.memory.space import Space
     from sb.memory.trust.deciding import TrustDesk
-    from sb.parts import open_authority
+    from sb.runtime.parts import open_authority
 
     log = event_log(ctx)
     config = configuration(ctx, quietly=True)

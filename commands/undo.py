@@ -14,6 +14,7 @@ from sb.commands.session import decider, runtime
 from sb.commands.terminal import fits_terminal
 
 from sb.base.repository import project_folder
+from sb.base.secrets.redaction import one_line
 from sb.base.text import plain, shorten
 from sb.errors import CheckFailed, ExitCode, NotFoundError, UsageError
 from sb.kernel.contracts import ToolError
@@ -21,10 +22,9 @@ from sb.kernel.recovery_loop.last import last_change, last_undoable, unknown_out
 from sb.kernel.recovery_loop.variants import snapshot_of
 from sb.kernel.reversibility.contracts import MutationState
 from sb.log.references import full_id, known_run
-from sb.parts import hosted_files, open_snapshots
 from sb.present.recovery import undone_sentence
 from sb.present.undo import WIDEST_OBJECT, call_args, folder_of, object_of, undo_line
-from sb.redaction import one_line
+from sb.runtime.parts import hosted_files, open_snapshots
 from sb.tools.roots import absolute
 
 if TYPE_CHECKING:

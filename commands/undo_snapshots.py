@@ -16,8 +16,8 @@ from sb.base.text import counted, human_bytes, shorten
 from sb.errors import ExitCode, NotFoundError, UsageError
 from sb.kernel.recovery_loop.purging import purge
 from sb.kernel.recovery_loop.variants import snapshot_of
-from sb.parts import open_authority, open_snapshots, open_trees
 from sb.present.undo import about, entry_row
+from sb.runtime.parts import open_authority, open_snapshots, open_trees
 from sb.tools.roots import absolute
 
 if TYPE_CHECKING:

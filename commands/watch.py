@@ -35,8 +35,8 @@ def watch(
     SB_WATCH_KIND, _STATE, _OBJECT, _WHY, _AGENT, _ID, _EXPIRES_AT and
     _COMMAND. Secrets are masked.
     """
-    from sb.attention.notifying import notifier
-    from sb.attention.watching import Watcher
+    from sb.operator.attention.notifying import notifier
+    from sb.operator.attention.watching import Watcher
 
     tell = notifier(notify) if notify else None
     trouble = ""

@@ -21,7 +21,7 @@ from evals import mcp_session
 from evals.agent_session import play_session
 from evals.terminal import on_terminal
 from sb.config import Config
-from sb.demo.story import demo_config
+from sb.operator.demo.story import demo_config
 
 ROOT = Path(__file__).parents[1]
 PROGRAM = Path(sys.executable).parent / "sb"

@@ -8,9 +8,6 @@ from pathlib import Path
 from evals.agent_session import events_of, shell_call
 from sb.base.sources import CountingIds, SteeredClock
 from sb.config import Config, load_config
-from sb.demo.ledger import Ledger, Order
-from sb.demo.story import approve_tools
-from sb.demo.tools import TOOLS, ledger_of
 from sb.entity.composition import Present
 from sb.evals.answer import Answer
 from sb.evals.report import report_document
@@ -31,11 +28,14 @@ from sb.kernel.trajectory_eval.grading import grade
 from sb.kernel.trajectory_eval.model import RecordedCall, Trajectory, TrajectoryStep
 from sb.memory import Brain
 from sb.memory.quarantine.review import Quarantine
+from sb.operator.demo.ledger import Ledger, Order
+from sb.operator.demo.story import approve_tools
+from sb.operator.demo.tools import TOOLS, ledger_of
+from sb.protocols.types import MemorySuggestion, Note, RawEntry, TrustAssessment
 from sb.runtime import Runtime, open_runtime
 from sb.stack import SQLiteStack
 from sb.stack.catalogue import make_stack
 from sb.store.database import open_database
-from sb.types import MemorySuggestion, Note, RawEntry, TrustAssessment
 
 ADA = Label("ada")
 DAY_S, HOUR_S, MINUTE_S = 86_400.0, 3600.0, 60.0
@@ -44,7 +44,7 @@ CONFIG = """files: {roots: [../shop]}
 memory: {embedder: none}
 prices: {sonnet: {input: 3, output: 15}}
 budget: {daily_cost_usd: 20}
-tools: ["sb.demo.tools:register"]
+tools: ["sb.operator.demo.tools:register"]
 agents:
   clerk: {tools: [files.read, files.write, orders.read, payments.issue_refund, shell.run, shop.label], ceiling: destructive}
 """

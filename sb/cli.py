@@ -89,7 +89,7 @@ COMPLETION = {
     "--install-completion": "Install completion for your shell, or for the one named.",
     "--show-completion": "Print the completion script for your shell, or the one named.",
 }
-CONFINED = "SB_CONFINED"  # a variable of confined commands, as `sb.confinement.bubblewrap` sets it
+CONFINED = "SB_CONFINED"  # a variable of confined commands, as `sb.hosts.confinement.bubblewrap` sets it
 HELP = ("-h", "--help")
 # What help calls a value of each type.
 VALUES = {"str": "TEXT", "path": "PATH", "int": "N", "int range": "N", "float": "N", "float range": "N"}

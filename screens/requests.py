@@ -50,7 +50,7 @@ def decide_request(
     from sb.kernel.approvals.decisions import AlreadyDecided
     from sb.kernel.baselines.seeding import sign_added
     from sb.kernel.baselines.seen import SURFACES
-    from sb.parts import shipped_registry
+    from sb.runtime.parts import shipped_registry
 
     approvals, name = records.approvals(), item.approval.id
     try:

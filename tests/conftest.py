@@ -25,7 +25,7 @@ from hypothesis.internal.conjecture import providers
 from sb.base.sources import CountingIds, SteeredClock, iso
 from sb.cli import run
 from sb.config import database_key
-from sb.confinement import processes
+from sb.hosts.confinement import processes
 from sb.kernel.authority import keys
 from sb.kernel.authority.signing import Label
 from sb.runtime import Runtime

@@ -28,11 +28,10 @@ LAYERS = (
             "sb.errors",
             "sb.base",
             "sb.config",
-            "sb.types",
             "sb.protocols",
         ),
     ),
-    ("sb.redaction", "sb.secret_shapes", "sb.classification", "sb.secret_sources"),
+    ("sb.base.secrets", "sb.base.classification"),
     ("sb.store",),
     ("sb.log",),
     # The kernel's ground floor. A command line's parser stands on it: who decides is shown a line as it is parsed.
@@ -42,12 +41,12 @@ LAYERS = (
     ("sb.memory",),
     ("sb.tools",),
     ("sb.stack",),
-    ("sb.entity", "sb.context_packs", "sb.decisions", "sb.contracts", "sb.inference"),
-    ("sb.parts", "sb.runtime"),
+    ("sb.entity", "sb.context_packs", "sb.decisions", "sb.contracts"),
+    ("sb.runtime",),
     ("sb.present",),
-    ("sb.confinement",),
+    ("sb.hosts.confinement",),
     ("sb.hosts",),
-    ("sb.evals", "sb.harness", "sb.reproduction", "sb.demo", "sb.doctor", "sb.attention"),
+    ("sb.evals", "sb.harness", "sb.operator"),
     ("sb.cli", "sb.__main__", "sb.commands", "sb.screens", "sb.resident", "sb.mcp"),
 )
 # The floors of `sb.kernel`: each imports only from itself and those before it.
@@ -262,7 +261,7 @@ HEAVY = (
     "sb.kernel",
     "sb.memory",
     "sb.store",
-    "sb.types",
+    "sb.protocols.types",
     "sb.commands.kernel",
     "sb.commands.log",
     "sb.screens",
@@ -326,7 +325,7 @@ def test_importing_the_kernel_opens_no_socket_and_starts_no_process() -> None:
         "    if event.startswith(('socket.connect', 'subprocess', 'os.exec', 'os.fork', 'os.posix_spawn')):\n"
         "        raise SystemExit(event)\n"
         "sys.addaudithook(hook)\n"
-        "import sb.runtime, sb.demo.story, sb.doctor, sb.context_packs, sb.commands.kernel\n"
+        "import sb.runtime, sb.operator.demo.story, sb.operator.doctor, sb.context_packs, sb.commands.kernel\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
 

@@ -15,7 +15,7 @@ from tests.rows import rows
         ("screens/recovery.py", "tests/screens/test_recovery.py"),
         ("commands/install.py", "tests/hosts/install/test_install.py"),
         ("sb/hosts/install/environment.py", "tests/hosts/install/test_runtime.py"),
-        ("sb/redaction.py", "tests/test_secrets.py"),
+        ("sb/base/secrets/redaction.py", "tests/test_secrets.py"),
         ("tests/log/test_log.py", "tests/log/test_log.py"),
         ("docs/glossary.md", "tests/test_docs.py"),
         ("examples/eliza/index.js", "tests/plugins/test_eliza.py"),

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evals.classification.corpus import Text, texts
-from sb.classification import LONGEST, Sensitivity, classify, may_hold_personal_data
-from sb.classification.phones import MOST_LOOKED_UP
-from sb.redaction import secret_findings
+from sb.base.classification import LONGEST, Sensitivity, classify, may_hold_personal_data
+from sb.base.classification.phones import MOST_LOOKED_UP
+from sb.base.secrets.redaction import secret_findings
 from tests.rows import rows
 
 
@@ -143,7 +143,7 @@ def test_phone_numbers_plans_are_loaded_by_the_first_text_with_seven_digits_and_
     None
 ):
     program = (
-        "import sys; from sb.redaction import redact_text; from sb.kernel.data_classification import classify;"
+        "import sys; from sb.base.secrets.redaction import redact_text; from sb.kernel.data_classification import classify;"
         "redact_text('call +49 171 5550199'); classify('room 123456, anna@posteo.de');"
         "before = 'phonenumbers' in sys.modules; classify('call +49 171 5550199');"
         "print(before, 'phonenumbers' in sys.modules)"

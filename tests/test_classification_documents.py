@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from evals.classification.documents import NOTHING, TEXTS, checked
-from sb.classification import classify
-from sb.classification.documents import check_digit
+from sb.base.classification import classify
+from sb.base.classification.documents import check_digit
 from tests.rows import rows
 
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sb.base.secrets.redaction import one_line
 from sb.errors import SBError
 from sb.hosts.hooks.reporting import _shown as shown_response
 from sb.kernel import (
@@ -28,7 +29,6 @@ from sb.kernel.incident_response.kill import parse_scope
 from sb.kernel.registry.arguments import presentable
 from sb.kernel.reversibility.mutations import assumption_name
 from sb.log.event_log import EventLog
-from sb.redaction import one_line
 from sb.runtime import open_runtime
 from sb.store.anchor import Anchor
 from sb.store.database import open_database
@@ -153,7 +153,7 @@ def test_only_what_was_masked_is_cut() -> None:
     root = Path(__file__).parents[1]
     users = {
         path.relative_to(root).as_posix()
-        for folder in ("sb/kernel", "sb/log", "sb/hosts/hooks", "sb/inference", "sb/harness")
+        for folder in ("sb/kernel", "sb/log", "sb/hosts/hooks", "sb/entity/inference", "sb/harness")
         for path in (root / folder).rglob("*.py")
         if "shorten(" in path.read_text(encoding="utf-8")
     }

@@ -122,9 +122,12 @@ def test_architecture_names_every_layer_and_floor() -> None:
         name.removeprefix("sb.") for layer in LAYERS for name in layer if not name.startswith("sb.kernel.")
     ]
     floors = [name for floor in FLOORS for name in floor]
-    folders = {"commands", "screens"} | {path.name for path in (ROOT / "sb").rglob("*") if path.is_dir()}
+    inner = {path for path in (ROOT / "sb").rglob("*") if path.is_dir()}
+    folders = {"commands", "screens"} | {path.name for path in inner}
+    folders |= {path.relative_to(ROOT / "sb").as_posix() for path in inner}
     files = {path.stem for path in (ROOT / "sb").rglob("*.py")}
-    shown = {name: f"`{name}/`" if name in folders else f"`{name}.py`" for name in rooms + floors}
+    places = [name.replace(".", "/") for name in rooms] + floors
+    shown = {name: f"`{name}/`" if name in folders else f"`{name}.py`" for name in places}
     assert [name for name, text in shown.items() if text not in page and name in folders | files] == []
 
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from sb import secret_shapes
-from sb.redaction import may_be_sensitive, redact_json, redact_text
-from sb.secret_shapes import EMAIL, RECOGNISERS, Recogniser, may_hold_secret
+from sb.base.secrets import shapes as secret_shapes
+from sb.base.secrets.redaction import may_be_sensitive, redact_json, redact_text
+from sb.base.secrets.shapes import EMAIL, RECOGNISERS, Recogniser, may_hold_secret
 from tests.rows import rows
 
 chosen = random.Random(15)

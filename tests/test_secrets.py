@@ -16,17 +16,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sb.kernel import RunContext, SafetyClass, ToolArgSchema, ToolRegistry
-from sb.kernel.execution.executor import ToolExecutor
-from sb.log.event_log import EventLog
-from sb.present.events import log_line
-from sb.redaction import (
+from sb.base.secrets.redaction import (
     is_card_number,
     may_be_sensitive,
     redact,
     redact_text,
     scrub,
 )
+from sb.kernel import RunContext, SafetyClass, ToolArgSchema, ToolRegistry
+from sb.kernel.execution.executor import ToolExecutor
+from sb.log.event_log import EventLog
+from sb.present.events import log_line
 from sb.store.anchor import Anchor
 from sb.store.database import open_database
 from tests.rows import rows

@@ -23,8 +23,8 @@ from sb.kernel.contracts import CHARTER_SURFACE, RELEASE_SURFACE, ToolProvenance
 from sb.kernel.execution.executor import ToolExecutor
 from sb.kernel.release_tuple.releases import Releases
 from sb.log.event_log import EventLog
-from sb.parts import shipped_registry
 from sb.runtime import Runtime, open_runtime
+from sb.runtime.parts import shipped_registry
 from sb.store.anchor import Anchor
 from sb.store.database import open_database
 

@@ -18,11 +18,11 @@ from statistics import median
 
 from sb.base.sources import SYSTEM_CLOCK
 from sb.config.home import Home
-from sb.confinement import processes
-from sb.confinement.credentials import credentials_of
-from sb.confinement.engines import BUBBLEWRAP
-from sb.confinement.profile import Grounds, make_profile, own_and_private
-from sb.confinement.store import ConfineStore
+from sb.hosts.confinement import processes
+from sb.hosts.confinement.credentials import credentials_of
+from sb.hosts.confinement.engines import BUBBLEWRAP
+from sb.hosts.confinement.profile import Grounds, make_profile, own_and_private
+from sb.hosts.confinement.store import ConfineStore
 from sb.hosts.install.confine_script import script
 from sb.shell.places.guarded import Guarded
 

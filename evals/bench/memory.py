@@ -24,10 +24,10 @@ from sb.memory import Brain
 from sb.memory.ranking.questions import understand
 from sb.memory.ranking.terms import match_expression
 from sb.memory.search import LEG
+from sb.protocols.types import Event, Fact
 from sb.store import driver
 from sb.store.index.vectors import proposals
 from sb.store.records.places import Place
-from sb.types import Event, Fact
 
 SIZES = (5_000,)
 SMALL_SCOPE = 10_000  # records of one project among many others

@@ -12,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from sb.redaction import redact_json
+from sb.base.secrets.redaction import redact_json
 from sb.store import driver
 
 Arguments = dict[str, Any]

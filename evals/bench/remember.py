@@ -18,8 +18,8 @@ from statistics import median
 
 from evals.bench.memory import BATCH, Texts, configured
 from sb.memory import Brain
+from sb.protocols.types import Fact
 from sb.store.records.places import Place
-from sb.types import Fact
 
 SIZES = (10_000,)
 BAR = 1.5

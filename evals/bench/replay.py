@@ -10,8 +10,8 @@ from evals.bench.timing import Comparison, compare
 from sb.config import Config, Home
 from sb.kernel import SafetyClass
 from sb.kernel.authority.signing import Label
-from sb.parts import open_packets
 from sb.runtime import Runtime, open_runtime
+from sb.runtime.parts import open_packets
 
 
 def comparisons(folder: Path) -> Iterator[Comparison]:

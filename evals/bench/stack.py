@@ -22,7 +22,7 @@ from typing import Any
 from evals.bench.memory import Texts
 from evals.bench.timing import Comparison, compare
 from evals.retrieval.agent_records import load_questions
-from sb import types
+from sb.protocols import types
 from sb.stack import SQLiteStack
 from sb.store import driver
 

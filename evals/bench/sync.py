@@ -18,10 +18,10 @@ from statistics import median
 
 from evals.bench.memory import Texts
 from evals.bench.timing import Comparison
+from sb.protocols.types import Note
 from sb.stack import SQLiteStack
 from sb.store import driver
 from sb.store.database import open_database
-from sb.types import Note
 
 SIZES = (5_000,)
 CHANGED = 10

@@ -11,7 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 
-from sb.classification import classify
+from sb.base.classification import classify
 
 _SLOT = re.compile(r"\[\[(\w+)\]\]")
 _SERIAL = "CFGHJKLMNPRTVWXYZ0123456789"

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from evals.classification.corpus import Text, texts
-from sb.classification import LABELS, classify
+from sb.base.classification import LABELS, classify
 
 _FILLER = "The meeting about the garden was moved, since nobody had the keys and the rain would not stop. "
 _LENGTH = 400  # characters of the texts that are timed

@@ -18,9 +18,9 @@ from sb.memory.housekeeping import tidy
 from sb.memory.ranking.rank import feature_values, shares
 from sb.memory.ranking.term_counts import Counted
 from sb.memory.ranking.terms import match_expression
+from sb.protocols.types import Event, Fact
 from sb.store.database import MEMORY
 from sb.store.records.places import Place
-from sb.types import Event, Fact
 
 _SCOPE = "project:measured"
 

@@ -25,7 +25,7 @@ from sb.entity.folders import path_part, private_folder
 from sb.errors import StoreError
 from sb.memory.masking import masked_text, refuse_secret
 from sb.protocols import Binding
-from sb.types import parse_datetime
+from sb.protocols.types import parse_datetime
 
 SCHEMA_VERSION = 1
 FOLDER = "checkpoints"

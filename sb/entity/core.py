@@ -14,6 +14,7 @@ from sb.base.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.base.text import checked_name
 from sb.config import Config, current_config
 from sb.entity.checkpoints import FOLDER, Checkpoints, read_checkpoint
+from sb.entity.inference import ModelInference
 from sb.entity.lifecycle import Lifecycle
 from sb.entity.plugins import Plugins, logger, vouch
 from sb.entity.restore import location_of, rehydrate
@@ -21,7 +22,6 @@ from sb.entity.routing import text
 from sb.entity.trust import Trust
 from sb.entity.upserts import Upserts
 from sb.entity.writes import RoutedWrites
-from sb.inference import ModelInference
 from sb.kernel.registry.registry import ToolRegistry
 from sb.protocols import (
     Binding,
@@ -33,8 +33,8 @@ from sb.protocols import (
     StackProtocol,
     SyncResult,
 )
+from sb.protocols.types import SearchResult
 from sb.store.records.places import GLOBAL, checked_scope
-from sb.types import SearchResult
 
 
 class Entity(RoutedWrites, Upserts, Trust, Lifecycle):

@@ -12,7 +12,7 @@ from sb.entity.folders import path_part, private_folder
 from sb.entity.routing import PLUGIN
 from sb.errors import NoActiveStackError, PluginError
 from sb.protocols import CoreProtocol, PluginContext, StackProtocol
-from sb.types import Goal, Relationship, SearchResult, TrustAssessment
+from sb.protocols.types import Goal, Relationship, SearchResult, TrustAssessment
 
 Given = ParamSpec("Given")
 

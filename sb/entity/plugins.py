@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sb.base.discovery import PLUGINS, discover
+from sb.base.secrets.redaction import redact_text
 from sb.base.text import plain
 from sb.base.values.frozen import mutable
 from sb.entity.plugin_context import CoreContext
@@ -26,7 +27,6 @@ from sb.protocols import (
     PluginProtocol,
     StackProtocol,
 )
-from sb.redaction import redact_text
 
 logger = logging.getLogger("sb.entity")
 

@@ -13,9 +13,9 @@ from typing import Any, TypedDict
 from sb.base.sources import Clock, Ids
 from sb.errors import NoActiveStackError
 from sb.protocols import StackProtocol
+from sb.protocols.types import SourceType
+from sb.protocols.types.vocabulary import SOURCES
 from sb.store.records.descriptors import DESCRIPTORS
-from sb.types import SourceType
-from sb.types.vocabulary import SOURCES
 
 CORE = "core:"  # before the id of the core that something came from
 SYSTEMS = ("sb:", "kernle:")  # before what the system wrote itself, which needs no other source
@@ -29,7 +29,7 @@ class Origin(TypedDict, total=False):
     Args:
         source: who or what it came from; by default this core. derived_from: references `type:id`.
         context, context_tags: what it belongs to.
-        source_type: a word of `sb.types.SourceType`, or of a Brain, such as `tool-output`; by default direct experience.
+        source_type: a word of `sb.protocols.types.SourceType`, or of a Brain, such as `tool-output`; by default direct experience.
     """
 
     source: str | None
@@ -127,7 +127,7 @@ def normal_source_type(given: SourceType | str) -> str:
     """Returns the word that is stored.
 
     Raises:
-        ValueError: it is none of `sb.types.SourceType` or of a Brain's.
+        ValueError: it is none of `sb.protocols.types.SourceType` or of a Brain's.
     """
     return normal_word("source_type", given, SOURCES)
 

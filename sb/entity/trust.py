@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from sb.entity.routing import Routing, non_blank, number
-from sb.types import TrustAssessment
+from sb.protocols.types import TrustAssessment
 
 
 class Trust(Routing):

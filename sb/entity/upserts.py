@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Unpack
 
 from sb.entity.routing import Origin, Routing, clamped, non_blank, normal_word
-from sb.types import Drive, Relationship
-from sb.types.vocabulary import DRIVE_TYPES
+from sb.protocols.types import Drive, Relationship
+from sb.protocols.types.vocabulary import DRIVE_TYPES
 
 _NEW_DRIVE: Mapping[str, Any] = {"intensity": 0.5}
 _NEW_RELATIONSHIP: Mapping[str, Any] = {"entity_type": "person", "relationship_type": "interaction"}

@@ -10,8 +10,8 @@ from typing import Unpack
 
 from sb.entity.outcomes import outcome_type
 from sb.entity.routing import Origin, Routing, clamped, non_blank, normal_word, text
-from sb.types import RawEntry
-from sb.types.vocabulary import BELIEF_TYPES, GOAL_TYPES, NOTE_TYPES
+from sb.protocols.types import RawEntry
+from sb.protocols.types.vocabulary import BELIEF_TYPES, GOAL_TYPES, NOTE_TYPES
 
 _CORE_VALUE = "core_value"
 _LASTING_GOALS = frozenset({"aspiration", "commitment"})  # they say who somebody is, and are not forgotten

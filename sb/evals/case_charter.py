@@ -10,8 +10,8 @@ from sb.base.files import write_atomic
 from sb.config import Config
 from sb.errors import CheckFailed, ConfigError, NotFoundError
 from sb.kernel.authority.signing import Decider
-from sb.parts import open_charters
 from sb.runtime import Runtime
+from sb.runtime.parts import open_charters
 
 _LEFT_OUT = {"purpose": "Evaluated by a case.", "owner": "eval", "review_by": "2099-01-01"}
 

@@ -87,7 +87,7 @@ def _files() -> Kind[Mapping[str, str]]:
 @cache
 def _record_keys() -> tuple[str, ...]:
     """The keyword arguments of `Brain.remember`."""
-    from sb.types import Fact
+    from sb.protocols.types import Fact
 
     own = ("content", "category", "project", "scope", "private", "force")
     return tuple(dict.fromkeys((*own, *(field.name for field in dataclasses.fields(Fact)))))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sb.base.files import write_atomic
+from sb.base.secrets.redaction import one_line, redact, redact_text
 from sb.base.values.frozen import frozen
 from sb.config import Config
 from sb.errors import UsageError
@@ -18,7 +19,6 @@ from sb.evals.recorded import NOT_RECORDED, recorded_answer, recorded_file, reco
 from sb.kernel.contracts import SafetyClass
 from sb.kernel.trajectory_eval.arguments import CallArguments
 from sb.kernel.trajectory_eval.model import RecordedCall, TrajectoryStep
-from sb.redaction import one_line, redact, redact_text
 
 LONGEST_VALUE = 200  # characters of an argument that is compared; a model words longer ones anew each time
 _LONGEST_INPUT = 4_000

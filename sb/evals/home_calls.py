@@ -13,7 +13,7 @@ from sb.evals.kernel import answer_request, home_config
 from sb.evals.recorded import recorded_answer
 from sb.kernel.calls.approval import ApprovalState
 from sb.kernel.trajectory_eval.model import RecordedCall
-from sb.parts import open_approvals, open_log, open_packets
+from sb.runtime.parts import open_approvals, open_log, open_packets
 
 _LOOK_S = 0.1  # seconds between two looks at the home
 

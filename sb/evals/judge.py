@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any
 
 from sb.base.reading import Field, text
+from sb.base.secrets.redaction import redact
 from sb.base.text import shorten
 from sb.base.values.frozen import frozen
 from sb.errors import ModelError
@@ -22,7 +23,6 @@ from sb.evals.exchange.recording import call_document
 from sb.evals.matchers.kinds import Demand, MatcherKind, quote, verdict
 from sb.evals.suite import Match, Matcher, Suite
 from sb.protocols import ModelMessage, ModelProtocol
-from sb.redaction import redact
 
 KIND = "llm_judge"
 VERSION = 1  # of the prompt; raise it with any change of its text
@@ -132,7 +132,7 @@ def judge_release(suites: Sequence[Suite]) -> dict[str, Any]:
 @cache
 def _model(name: str) -> ModelProtocol:
     """A model of the package `llm`; raises ModelError."""
-    from sb.inference import LLMModel
+    from sb.entity.inference import LLMModel
 
     if not name:
         try:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from sb.base.secrets.redaction import one_line
 from sb.base.sources import SYSTEM_CLOCK, Clock, CountingIds
 from sb.base.values.canonical import digest
 from sb.config import Config, Home, load_config
@@ -27,9 +28,8 @@ from sb.kernel.execution.executor import Person
 from sb.kernel.policy.patterns import matches
 from sb.kernel.release_tuple.release import ReleaseTuple
 from sb.kernel.replay.shelf import EVERY_AGENT
-from sb.parts import open_packets, open_releases
-from sb.redaction import one_line
 from sb.runtime import Runtime, open_runtime
+from sb.runtime.parts import open_packets, open_releases
 
 WORK, HOME = "work", "home"  # in the folder of an attempt
 _RELEASE = "release.json"  # in a template, once it is whole

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sb.base.secrets.redaction import one_line
 from sb.base.text import counted
 from sb.evals.comparison import CaseChange, Comparison, GateResult
 from sb.evals.results import CaseResult, EvalRun
 from sb.evals.summary import RunSummary, command_again, summary
 from sb.present.reports import markdown_literal, markdown_table
-from sb.redaction import one_line
 
 _LONGEST_LINE = 300  # characters of a failure
 _MOST_FAILURES = 100  # rows

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from sb.base.secrets.redaction import one_line
 from sb.base.values.references import full_one, is_prefix
 from sb.config import Config, load_config
 from sb.errors import NotFoundError, UsageError
@@ -25,8 +26,7 @@ from sb.kernel.review.runs import first_event, runs_at, stated_intent
 from sb.kernel.trajectory_eval.model import RecordedCall
 from sb.log.event_log import EventLog
 from sb.log.kinds import RUN_FINISHED
-from sb.parts import open_log, open_packets, open_registry
-from sb.redaction import one_line
+from sb.runtime.parts import open_log, open_packets, open_registry
 
 LARGEST_FILE = 256 << 20  # bytes
 NOT_RECORDED = "[not recorded]"  # the value of an argument of which the log has only the name

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from sb.base.secrets.redaction import redact
 from sb.base.text import shorten
 from sb.evals.results import Attempt, CaseResult, EvalRun
 from sb.evals.summary import case_document, head_document, summary
 from sb.kernel.trajectory_eval.model import RecordedCall, Trajectory, TrajectoryGrade
-from sb.redaction import redact
 
 LONGEST_OUTPUT = 20_000  # characters of an answer in a report
 

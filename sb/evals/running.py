@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from sb.base.secrets.redaction import one_line, redact_text
 from sb.base.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.base.text import nearest
 from sb.base.values.frozen import frozen, mutable
@@ -27,7 +28,6 @@ from sb.evals.kernel import CaseHomes
 from sb.evals.results import Attempt, CaseResult, EvalRun
 from sb.evals.suite import Case, Suite
 from sb.kernel.release_tuple.release import ReleasePart
-from sb.redaction import one_line, redact_text
 
 _Ended = queue.SimpleQueue[tuple[int, int, Future[Attempt | None]]]
 _LOOK_S = 0.2  # seconds between two looks at what became of the attempts

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from sb.base.files import write_atomic
+from sb.base.secrets.redaction import one_line, redact_text
 from sb.base.values.references import full_one
 from sb.errors import NotFoundError, StoreError, UsageError
 from sb.evals.summary import RunSummary, baseline_text, read_report, read_summary
-from sb.redaction import one_line, redact_text
 
 KEPT = 200  # runs; the oldest go first
 _NAME = re.compile(r"\d{8}T\d{12}-[A-Za-z0-9_-]{1,64}\.jsonl")

@@ -12,10 +12,10 @@ from statistics import fmean, median
 from typing import Any
 
 from sb import __version__
+from sb.base.secrets.redaction import one_line
 from sb.base.values.frozen import frozen
 from sb.errors import UsageError
 from sb.evals.results import CaseResult, CaseVerdict, EvalRun
-from sb.redaction import one_line
 
 FORMAT = "sb-agent-eval"
 VERSION = 1

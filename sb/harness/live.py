@@ -6,11 +6,11 @@ Kept out of the score: it is another answer each day.
 from __future__ import annotations
 
 from sb.config import Config
-from sb.doctor import examine
 from sb.errors import SBError
 from sb.kernel.review.findings import Finding, Status
 from sb.kernel.review.log_verification import verify
-from sb.parts import open_authority, open_log
+from sb.operator.doctor import examine
+from sb.runtime.parts import open_authority, open_log
 
 
 def look(config: Config) -> list[Finding]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from sb import __version__
+from sb.base.secrets.redaction import one_line
 from sb.harness.collector import without_collector
 from sb.harness.first_opening import FirstOpening
 from sb.harness.folders import probe_folder, remove_left_behind
@@ -15,7 +16,6 @@ from sb.harness.network_guard import no_network
 from sb.harness.probes import PROBES
 from sb.kernel.harness_audit import AuditReport, Check, Control, Grade, grade, load_catalogue
 from sb.kernel.registry.workers import DeadlineExceeded, Workers
-from sb.redaction import one_line
 
 Probe = Callable[[Harness], Iterable[Check]]
 DEADLINE_S = 60.0  # a probe takes some 50 ms, the longest two seconds; on a busy machine ten times that

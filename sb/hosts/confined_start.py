@@ -11,11 +11,11 @@ from typing import NoReturn
 from sb.base.repository import project_folder
 from sb.base.sources import SYSTEM_CLOCK
 from sb.config import Config, load_config
-from sb.confinement import processes
-from sb.confinement.beside import options_memory
-from sb.confinement.bubblewrap import NAME, options, starting
-from sb.confinement.needs import needs_of
 from sb.errors import ConfigError, SBError
+from sb.hosts.confinement import processes
+from sb.hosts.confinement.beside import options_memory
+from sb.hosts.confinement.bubblewrap import NAME, options, starting
+from sb.hosts.confinement.needs import needs_of
 from sb.hosts.hooks.calls.context import judging_context
 from sb.hosts.hooks.confined.confining import Confining
 from sb.hosts.hooks.event import HookEvent, Moment

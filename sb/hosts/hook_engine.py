@@ -10,8 +10,8 @@ from pathlib import Path
 
 from sb.base.sources import SYSTEM_CLOCK
 from sb.config.home import Home
-from sb.confinement.engines import Engine
-from sb.confinement.store import ConfineStore
+from sb.hosts.confinement.engines import Engine
+from sb.hosts.confinement.store import ConfineStore
 from sb.tools.hosted.guarding import current_runtime, interpreter
 
 COMMAND = "engine"  # what prints it, of the file that hooks start with

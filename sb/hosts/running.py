@@ -29,12 +29,12 @@ from sb.base.text import nearest, plain
 from sb.base.values.frozen import frozen
 from sb.config import Config
 from sb.config.home import user_folder
-from sb.confinement import bubblewrap
-from sb.confinement.needs import Need, rows_of
-from sb.confinement.profile import Profile
-from sb.confinement.terminal import is_closed_by_system, terminal_filter
-from sb.confinement.watched import moved_away
 from sb.errors import UsageError
+from sb.hosts.confinement import bubblewrap
+from sb.hosts.confinement.needs import Need, rows_of
+from sb.hosts.confinement.profile import Profile
+from sb.hosts.confinement.terminal import is_closed_by_system, terminal_filter
+from sb.hosts.confinement.watched import moved_away
 from sb.hosts.hook_engine import engine_of_hooks
 from sb.hosts.hooks import resident
 from sb.hosts.hooks.calls.context import judging_context

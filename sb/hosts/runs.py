@@ -21,7 +21,7 @@ from sb.base.files import write_atomic
 from sb.base.values.frozen import frozen
 from sb.config.home import Home
 from sb.config.model import SETTINGS
-from sb.confinement.profile import Profile
+from sb.hosts.confinement.profile import Profile
 
 PASS = "pass"
 NAME_BYTES, SECRET_BYTES = 16, 32

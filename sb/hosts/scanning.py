@@ -12,6 +12,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import NamedTuple
 
+from sb.base.secrets.redaction import one_line
 from sb.base.sources import iso
 from sb.base.values.frozen import mutable
 from sb.errors import NotFoundError
@@ -19,7 +20,6 @@ from sb.hosts.hooks.preview import Outcome, Preview, Previewed
 from sb.hosts.install.host import Places
 from sb.hosts.registry import WITH_TRANSCRIPTS, transcript_reader
 from sb.hosts.transcripts import RecordedCall, Session, Transcript, TranscriptReader
-from sb.redaction import one_line
 
 MOST_SHOWN = 200  # characters of a call
 _MOST_MASKED = (

@@ -76,7 +76,7 @@ def approve_server(
 
 
 def _fingerprint(config: Config) -> str:
-    from sb.parts import hosted_registry
+    from sb.runtime.parts import hosted_registry
     from sb.tools.hosted.contracts import MCP
 
     tool = hosted_registry(config).tool(MCP)

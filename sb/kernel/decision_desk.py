@@ -11,6 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from sb.base.secrets.redaction import one_line
 from sb.errors import DeniedError, NotFoundError
 from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.authority.authority import Authority
@@ -22,7 +23,6 @@ from sb.kernel.incident_response.kill_switch import KillSwitch
 from sb.kernel.recovery_loop.escalations import Escalations, EscalationState
 from sb.kernel.recovery_loop.settling import Settlement, settlement
 from sb.log.event_log import EventLog
-from sb.redaction import one_line
 
 # Each decision with the texts that its request holds; contracts are texts by tool. There are no others.
 FIELDS: Mapping[str, frozenset[str]] = {

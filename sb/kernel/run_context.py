@@ -11,11 +11,11 @@ from dataclasses import asdict, field
 from enum import StrEnum
 from typing import Any
 
+from sb.base.secrets.redaction import CARD, Masking
+from sb.base.secrets.shapes import may_hold_secret
 from sb.base.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.base.values.frozen import mutable
 from sb.kernel.reversibility.contracts import BlastRadius, ReversalClass
-from sb.redaction import CARD, Masking
-from sb.secret_shapes import may_hold_secret
 
 
 class SafetyMode(StrEnum):

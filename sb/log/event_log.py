@@ -12,6 +12,7 @@ from hashlib import blake2b, sha256
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from sb.base.secrets.redaction import redact_json
 from sb.base.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids, iso, micros
 from sb.base.values.canonical import encode
 from sb.errors import StoreCorrupt, UsageError
@@ -28,7 +29,6 @@ from sb.log.event import (
 )
 from sb.log.kinds import require
 from sb.log.reader import EventReader
-from sb.redaction import redact_json
 from sb.store import driver
 from sb.store.anchor import Anchor, Anchored, AnchoredHead
 from sb.store.database import MEMORY, Database, open_database

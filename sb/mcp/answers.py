@@ -10,9 +10,9 @@ from typing import Any, ParamSpec, TypeVar
 from mcp.server.mcpserver.exceptions import ToolError
 from typing_extensions import TypedDict  # pydantic wants it before Python 3.12
 
+from sb.base.secrets.redaction import one_line
 from sb.errors import SBError
 from sb.memory.views import Hit, Memory
-from sb.redaction import one_line
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")

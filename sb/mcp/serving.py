@@ -22,8 +22,8 @@ from sb.kernel.boundaries.tokens import AccessTokens
 from sb.mcp.desk import AgentDesk
 from sb.mcp.server import build_server
 from sb.mcp.toolsets import Toolset, toolsets
-from sb.parts import open_authority
 from sb.runtime import Runtime, open_runtime
+from sb.runtime.parts import open_authority
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette

@@ -18,12 +18,12 @@ from typing import ClassVar
 from sb.base.values.frozen import frozen
 from sb.log.search import Clause, LogFilter, contains, windows
 from sb.memory.ranking.terms import words
+from sb.protocols.types.vocabulary import FADING, STRONG, WEAK
 from sb.store.database import Database
 from sb.store.index.full_text import WordIndex
 from sb.store.records.columns import QUARANTINED
 from sb.store.records.places import Places
 from sb.store.records.store import RecordStore
-from sb.types.vocabulary import FADING, STRONG, WEAK
 
 ENOUGH = 100  # hits to begin with
 MOST_CHANGES = 1_000  # more changed records than that are looked for anew

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 
 import orjson
 
+from sb.base.secrets.redaction import one_line
 from sb.base.text import with_article
 from sb.base.values.canonical import MAX_INTEGER
 from sb.base.values.frozen import frozen
@@ -25,7 +26,6 @@ from sb.memory.record_writer import count_words
 from sb.memory.space import Space
 from sb.memory.views import View
 from sb.memory.writer import Batch, Inserter, Writer
-from sb.redaction import one_line
 from sb.store.records.columns import (
     ACTIVE,
     CONTENT,

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from sb.base.secrets.redaction import one_line
 from sb.base.text import counted
 from sb.kernel.review.findings import Finding, Status
 from sb.memory.ranking.terms import words
 from sb.memory.space import Space
-from sb.redaction import one_line
 from sb.store.embedding.selection import NoEmbedder
 from sb.store.records.columns import ACTIVE, ERASED, Row
 from sb.store.records.store import place_token

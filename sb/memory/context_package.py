@@ -19,9 +19,9 @@ from sb.memory.session_writer import SessionWriter
 from sb.memory.space import Space
 from sb.memory.trust.floor import numbers_where
 from sb.memory.views import Memory, View, tokens_of
+from sb.protocols.types.vocabulary import CONTINUE
 from sb.store.records.columns import Row
 from sb.store.records.reads import ORIENT
-from sb.types.vocabulary import CONTINUE
 
 LEAST_TOKENS = 100
 MEMORIES = ("fact", "lesson")

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from math import inf
 from typing import Any
 
+from sb.protocols.types.vocabulary import WEAK
 from sb.store.records.columns import ACTIVE, FORGOTTEN, Row
-from sb.types.vocabulary import WEAK
 
 FORGET: Mapping[str, Any] = {"strength": 0.0, "state": FORGOTTEN}
 

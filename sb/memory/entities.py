@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import orjson
 
-from sb.types import EntityRecord, Relationship
+from sb.protocols.types import EntityRecord, Relationship
 
 ONE: Mapping[str, str] = {"entity": "relationship", "relationship": "entity"}  # kinds that stand for the same
 _BETWEEN = "; "

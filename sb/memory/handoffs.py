@@ -22,12 +22,12 @@ from sb.errors import ConfigError
 from sb.memory.masking import mask, refuse_secret
 from sb.memory.session_writer import SessionWriter
 from sb.memory.views import Memory, View
+from sb.protocols.types import Handoff
 from sb.store.records.columns import ACTIVE, Row
 from sb.store.records.places import Execute, Place
 from sb.store.records.reads import Known
 from sb.store.records.rows import to_moment, to_row, to_seconds
 from sb.store.secret import derived_key, home_secret
-from sb.types import Handoff
 
 PENDING, CONSUMED = "pending", "consumed"
 MOST_KNOWN = 200  # records that a packet names as what its sender built on: the latest ones

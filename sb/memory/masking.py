@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sb.redaction import CARD, Masking
-from sb.secret_shapes import may_hold_secret
+from sb.base.secrets.redaction import CARD, Masking
+from sb.base.secrets.shapes import may_hold_secret
 from sb.store.records.columns import Row
 from sb.store.records.rows import to_row
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from sb.base.secrets.redaction import one_line
 from sb.base.values.references import full_one, is_prefix
 from sb.config import Config
 from sb.errors import NotFoundError
@@ -12,7 +13,6 @@ from sb.memory.lazy import lazy
 from sb.memory.search import Searcher
 from sb.memory.session_writer import SessionWriter
 from sb.memory.space import ID_PREFIX, Space
-from sb.redaction import one_line
 from sb.store.records.columns import ACTIVE, QUARANTINED, Row
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.places import Place

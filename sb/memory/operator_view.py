@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sb.base.secrets.redaction import one_line
 from sb.errors import UsageError
 from sb.memory.brain import Brain
 from sb.memory.session_writer import SessionWriter
 from sb.memory.views import Memory
-from sb.redaction import one_line
 from sb.store.records.columns import Row
 
 if TYPE_CHECKING:

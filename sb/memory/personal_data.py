@@ -10,10 +10,10 @@ from sb.config.memory import Memory as Settings
 from sb.config.scope_patterns import rule_of
 from sb.memory.personal_values import TOO_LONG, labels_in, labels_of_each, masked
 from sb.memory.views import View
+from sb.protocols.types import Handoff
 from sb.store.database import Database
 from sb.store.records.columns import QUARANTINED, Row
 from sb.store.records.places import Execute
-from sb.types import Handoff
 
 KEEP, REDACT, DROP, ESCALATE = ACTIONS = ("keep", "redact", "drop", "escalate")
 # Names, of which two, redacted, would be one; and what `sb` itself writes.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sb.redaction import MASK
+from sb.base.secrets.redaction import MASK
 
 _SHORT = 100  # characters
 TOO_LONG = "too_long"  # the label of a text that was searched in part
@@ -18,8 +18,8 @@ def labels_in(value: Any) -> tuple[str, ...]:
 
 def labels_of_each(values: Sequence[Any]) -> list[tuple[str, ...]]:
     """Returns what `labels_in` does for each of some values; most are known to hold none at a glance."""
-    from sb.classification import may_hold_personal_data
-    from sb.secret_shapes import may_hold_secret
+    from sb.base.classification import may_hold_personal_data
+    from sb.base.secrets.shapes import may_hold_secret
 
     texts = ["\n".join(_strings(value)) for value in values]
     suspects = [text for text in texts if may_hold_personal_data(text)]
@@ -31,7 +31,7 @@ def labels_of_each(values: Sequence[Any]) -> list[tuple[str, ...]]:
 
 
 def _labels(text: str, may_hold_secrets: bool) -> tuple[str, ...]:
-    from sb.classification import Sensitivity, classify
+    from sb.base.classification import Sensitivity, classify
 
     seen = classify(text, secrets=None if may_hold_secrets else ())
     labels = dict.fromkeys(one.label for one in seen.findings if one.sensitivity != Sensitivity.SECRET)
@@ -49,7 +49,7 @@ def masked(value: Any) -> Any:
 
 
 def _masked_texts(texts: Sequence[str]) -> list[str]:
-    from sb.classification import Sensitivity, classify
+    from sb.base.classification import Sensitivity, classify
 
     seen = classify("\n".join(texts))
     if not seen.complete:

@@ -12,7 +12,7 @@ from sb.base.text import storable
 from sb.memory.access import READ, SHARE
 from sb.memory.lazy import lazy
 from sb.memory.operations import Operations
-from sb.types import Handoff
+from sb.protocols.types import Handoff
 
 if TYPE_CHECKING:  # a process that asks one question has no need of them
     from sb.memory.context_package import ContextPackage

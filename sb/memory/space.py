@@ -24,6 +24,7 @@ from sb.memory.reader import Reader, operator
 from sb.memory.trust.store import TrustStore
 from sb.memory.views import Hit, Memory
 from sb.protocols import MaintenanceModeError
+from sb.protocols.types import StackState
 from sb.store.database import Database
 from sb.store.embedding.context import ContextEmbedder
 from sb.store.embedding.embedder import Embedder
@@ -40,7 +41,6 @@ from sb.store.records.reads import ReadLog
 from sb.store.records.rows import from_row
 from sb.store.records.sessions import Sessions
 from sb.store.records.store import RecordStore
-from sb.types import StackState
 
 if TYPE_CHECKING:
     from sb.memory.gate.worth import GateVerdict

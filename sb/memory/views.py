@@ -7,7 +7,7 @@ from dataclasses import field, fields
 from typing import Any
 
 from sb.base.values.frozen import frozen
-from sb.types.vocabulary import CHARACTERS_PER_TOKEN, TOKEN_MARGIN
+from sb.protocols.types.vocabulary import CHARACTERS_PER_TOKEN, TOKEN_MARGIN
 
 
 class View(Mapping[str, Any]):

@@ -18,11 +18,11 @@ from sb.memory.masking import masked_text
 from sb.memory.ranking.terms import STOP_WORDS, stem, words
 from sb.memory.session_writer import SessionWriter
 from sb.memory.views import Memory
+from sb.protocols.types import Event, Handoff
+from sb.protocols.types.vocabulary import CONTINUE
 from sb.store.records.consent import names_people
 from sb.store.records.places import Execute, Place
 from sb.store.records.sessions import Session
-from sb.types import Event, Handoff
-from sb.types.vocabulary import CONTINUE
 
 MOST_LOOPS = 10
 _MOST_WRITES = 500  # of one session that are looked at: the latest

@@ -10,10 +10,10 @@ from sb.memory.gate.confidence import Beta, first
 from sb.memory.operations import Operations
 from sb.memory.personal_data import ESCALATE
 from sb.memory.trust.scores import NEUTRAL, believed, weight_of_outcome
+from sb.protocols.types import Decision, EntityRecord, Event, Fact
 from sb.store.records.columns import FORGOTTEN, QUARANTINED, Row
 from sb.store.records.evidence import CONFIRMED, REFUTED, Evidence
 from sb.store.records.places import Execute, Place
-from sb.types import Decision, EntityRecord, Event, Fact
 
 if TYPE_CHECKING:
     from sb.memory.gate.worth import GateVerdict
@@ -42,7 +42,7 @@ class Writes(Operations):
             project, scope: where it belongs, by default the session's scope; `project="x"` is `scope="project:x"`.
             private: only this agent may read it.
             force: save it as a memory of its own, whatever there is.
-            more: further fields of `sb.types.Fact`, such as `confidence`, `source_type`, `derived_from`, `tags`,
+            more: further fields of `sb.protocols.types.Fact`, such as `confidence`, `source_type`, `derived_from`, `tags`,
                 `speaker`, `happened_at`.
 
         Raises:
@@ -108,7 +108,7 @@ class Writes(Operations):
         """Save a decision and its rationale, which cannot be changed later; returns its id.
 
         Args:
-            more: further fields of `sb.types.Decision`; the others are those of `remember`.
+            more: further fields of `sb.protocols.types.Decision`; the others are those of `remember`.
 
         Raises:
             ValueError: a field has a value that it cannot have.
@@ -131,7 +131,7 @@ class Writes(Operations):
         Args:
             event_type: artifact, decision, error, handoff, result, session_start, session_end, task_update, warning or
                 observation.
-            more: further fields of `sb.types.Event`; the others are those of `remember`.
+            more: further fields of `sb.protocols.types.Event`; the others are those of `remember`.
 
         Raises:
             ValueError: a field has a value that it cannot have.
@@ -154,7 +154,7 @@ class Writes(Operations):
 
         Args:
             entity_type: agent, concept, document, event, location, organization, person, project, service or tool.
-            more: further fields of `sb.types.EntityRecord`; the others are those of `remember`.
+            more: further fields of `sb.protocols.types.EntityRecord`; the others are those of `remember`.
 
         Raises:
             ValueError: a field has a value that it cannot have.

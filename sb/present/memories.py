@@ -17,10 +17,10 @@ from sb.memory.highlights import beginnings, spans
 from sb.memory.sessions import PAST_SESSION
 from sb.present.states import State, state
 from sb.present.suggestions import suggested_text
+from sb.protocols.types.vocabulary import CONTINUE, FADING, STRONG, WEAK
 from sb.stack.review_queue import ReviewItem, ReviewKind
 from sb.store.records.columns import ACTIVE, ERASED, QUARANTINED
 from sb.store.records.places import Place
-from sb.types.vocabulary import CONTINUE, FADING, STRONG, WEAK
 
 if TYPE_CHECKING:
     from sb.memory.views import Memory

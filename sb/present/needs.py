@@ -8,6 +8,7 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from sb.base.fitting import Cut, relative_age, short_span
+from sb.base.secrets.redaction import one_line
 from sb.base.sources import MICROSECONDS, iso_micros
 from sb.base.text import plain
 from sb.base.values.frozen import frozen
@@ -29,7 +30,6 @@ from sb.present.effects import BETWEEN, request_effect, request_why, telling_wor
 from sb.present.kind import Cell, Column, Field, Kind
 from sb.present.recovery import UNKNOWN
 from sb.present.states import DANGER, SOFT, WARN, State, state
-from sb.redaction import one_line
 
 if TYPE_CHECKING:  # stacks take long to import, for who reads requests alone
     from sb.stack.review_queue import ReviewItem

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from sb.base.secrets.redaction import redact_json
 from sb.base.text import revealed_line, shorten
 from sb.base.values.frozen import frozen
 from sb.kernel.calls.intents import Intent
@@ -17,7 +18,6 @@ from sb.kernel.review.needs import call_args
 from sb.log.event_log import EventLog
 from sb.present.calls import call_object
 from sb.present.times import date_and_time, left, moment
-from sb.redaction import redact_json
 
 if TYPE_CHECKING:
     from sb.kernel.recovery_loop.answers import Undone

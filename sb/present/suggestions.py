@@ -9,7 +9,7 @@ from sb.base.values.frozen import frozen
 from sb.present.times import minute
 
 if TYPE_CHECKING:
-    from sb.types import MemorySuggestion
+    from sb.protocols.types import MemorySuggestion
 
 _NO_OUTCOME = "unknown"  # of an episode whose text does not say how it ended
 

@@ -25,7 +25,7 @@ from sb.protocols.envelopes import (
 from sb.protocols.models import InferenceService, ModelProtocol
 from sb.protocols.plugins import PROTOCOL_VERSION, PluginContext, PluginProtocol
 from sb.protocols.stacks import StackComponentProtocol, StackProtocol
-from sb.types import SearchResult
+from sb.protocols.types import SearchResult
 
 __all__ = [
     "PROTOCOL_VERSION",

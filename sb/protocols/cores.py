@@ -12,7 +12,7 @@ from sb.protocols.envelopes import Binding, PluginInfo, StackInfo
 from sb.protocols.models import ModelProtocol
 from sb.protocols.plugins import PluginProtocol
 from sb.protocols.stacks import StackProtocol
-from sb.types import SearchResult, TrustAssessment
+from sb.protocols.types import SearchResult, TrustAssessment
 
 
 @runtime_checkable

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from sb.protocols.envelopes import PluginHealth, ToolDefinition
-from sb.types import Goal, Relationship, SearchResult, TrustAssessment
+from sb.protocols.types import Goal, Relationship, SearchResult, TrustAssessment
 
 PROTOCOL_VERSION = 1  # a plugin that asks for a newer one is refused
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from sb.protocols.envelopes import SyncResult
 from sb.protocols.models import InferenceService
-from sb.types import (
+from sb.protocols.types import (
     Belief,
     Drive,
     Episode,

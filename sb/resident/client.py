@@ -22,7 +22,7 @@ from sb.resident import wire
 JUDGING = "judging"  # as `sb.hosts.install.client_file` has it
 # What the first field of an answer says: here it is, another helper may, or none will.
 ANSWERED, OTHER, REFUSED = 0, 1, 2
-CONFINED = b"SB_CONFINED"  # as `sb.confinement.bubblewrap` sets it for confined commands
+CONFINED = b"SB_CONFINED"  # as `sb.hosts.confinement.bubblewrap` sets it for confined commands
 # What the helper runs for confined commands, by first words; `sb.resident.confined` has their options.
 SERVED = frozenset({("memory", "search"), ("memory", "remember"), ("explain",), ("statusline",)})
 _BLOCKED = 2  # the exit code that blocks a call

@@ -82,8 +82,8 @@ def warm() -> None:
     """Import what hooks need, and compile its expressions."""
     for name in _MODULES:
         import_module(name)
+    from sb.base.secrets.shapes import compile_all
     from sb.hosts.hooks.calls.credentials import PATTERNS
-    from sb.secret_shapes import compile_all
     from sb.shell.parsing.words import compiled
 
     for pattern in PATTERNS:

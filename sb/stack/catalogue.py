@@ -13,12 +13,12 @@ from sb.errors import NotFoundError, UsageError
 from sb.memory.consent import ungranted
 from sb.memory.masking import refuse_secret
 from sb.memory.views import View
+from sb.protocols.types import MemoryType, StackState
 from sb.stack.views import VIEWS
 from sb.store.database import Database
 from sb.store.records.columns import ACTIVE, FORGOTTEN
 from sb.store.records.places import Places
 from sb.store.records.store import RecordStore
-from sb.types import MemoryType, StackState
 
 DEFAULT = "default"  # the stack of every Brain, unless it is told of another one
 _SHOWN = frozenset(MemoryType)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from sb.types.vocabulary import LEAST_TOKEN_BUDGET, MOST_TOKEN_BUDGET
+from sb.protocols.types.vocabulary import LEAST_TOKEN_BUDGET, MOST_TOKEN_BUDGET
 
 _MOST = 2**63 - 1
 

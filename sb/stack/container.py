@@ -12,11 +12,11 @@ import orjson
 from sb.memory.masking import masked_text
 from sb.memory.reader import Reader
 from sb.memory.space import Space
+from sb.protocols.types import StackState
 from sb.stack.masks import Masks
 from sb.stack.views import to_view
 from sb.store.records.columns import ERASED, QUARANTINED, Row
 from sb.store.records.places import Execute, Place, narrowest
-from sb.types import StackState
 
 SYSTEM = "sb:"  # before what SecondBrain itself writes
 SYSTEMS = (SYSTEM, "kernle:")  # what is read as such

@@ -17,6 +17,18 @@ from sb.base.sources import iso
 from sb.base.text import with_article
 from sb.errors import StoreError
 from sb.memory.markdown import escaped
+from sb.protocols.types import (
+    Belief,
+    Drive,
+    Episode,
+    Goal,
+    Note,
+    Playbook,
+    RawEntry,
+    Relationship,
+    StackState,
+    Value,
+)
 from sb.stack.checks import check_word
 from sb.stack.container import Container
 from sb.stack.queries import NEWEST, Query
@@ -24,7 +36,6 @@ from sb.stack.saver import Saver
 from sb.stack.views import kinds_viewed_as
 from sb.store.records.columns import ACTIVE, FORGOTTEN, SUPERSEDED
 from sb.store.records.descriptors import DESCRIPTORS
-from sb.types import Belief, Drive, Episode, Goal, Note, Playbook, RawEntry, Relationship, StackState, Value
 
 FORMATS = frozenset({"markdown", "json"})
 RAW = "raw"

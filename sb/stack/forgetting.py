@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from sb.memory.decay import FORGET, faded
 from sb.memory.record_writer import RecordWriter
+from sb.protocols.types.vocabulary import WEAK, MemoryType
 from sb.stack.container import SYSTEM, Container
 from sb.stack.provenance import check_writable
 from sb.stack.strength import Strengths
@@ -19,7 +20,6 @@ from sb.stack.views import kinds_viewed_as
 from sb.store.records.columns import ACTIVE, Row
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.places import Execute
-from sb.types.vocabulary import WEAK, MemoryType
 
 FADING_KINDS = tuple(kind for kind in map(str, MemoryType) if math.isfinite(DESCRIPTORS[kind].half_life_days))
 SWEPT_AT = "swept_at"  # the setting of a stack: up to when strengths have faded, in seconds since the epoch

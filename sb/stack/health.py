@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from sb.protocols.types.vocabulary import WEAK
 from sb.stack.container import Container
-from sb.types.vocabulary import WEAK
 
 _NEWEST = 500  # memories of a kind that are looked at in each place
 _AT_ONCE = 100  # places and kinds in one statement: SQLite takes 500

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 
 import orjson
 
+from sb.protocols.types import MemoryType
 from sb.stack.container import Container
 from sb.stack.provenance import ANNOTATIONS
 from sb.stack.views import VIEWS, kinds_viewed_as
 from sb.store.records.columns import ERASED
 from sb.store.records.edges import DERIVED_FROM
-from sb.types import MemoryType
 
 _KINDS = (*MemoryType, *VIEWS)
 _AT_ONCE = 200

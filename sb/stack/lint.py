@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from sb.protocols.types import Belief, MemorySuggestion, StackState, Value
 from sb.stack.container import Container
 from sb.store.records.descriptors import KIND_OF
 from sb.store.records.rows import to_moment
-from sb.types import Belief, MemorySuggestion, StackState, Value
 
 _LEAST, _LEAST_NAME, _MOST = 10, 3, 2000  # characters
 _LABEL = re.compile(r"\s*(?:belief|value|title|name|statement|content|goal|note|lesson)\s*:", re.IGNORECASE)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sb.base.values.frozen import frozen
 from sb.memory.access import PROMOTE
 from sb.memory.record_writer import RecordWriter
+from sb.protocols.types import Belief, Episode, SourceType
 from sb.stack.container import SYSTEM, Container
 from sb.stack.queries import NEWEST, Query, Reader
 from sb.stack.saver import Saver
@@ -21,7 +22,6 @@ from sb.stack.similarity import Similarity, Statement
 from sb.stack.views import CORE
 from sb.store.records.consent import inherited
 from sb.store.records.places import Place
-from sb.types import Belief, Episode, SourceType
 
 if TYPE_CHECKING:  # who only reads a stack has no need of the gate
     from sb.memory.gate.incoming import Gate

@@ -12,12 +12,12 @@ from typing import Any
 from sb.base.text import with_article
 from sb.errors import StoreReadOnly
 from sb.protocols import MaintenanceModeError, ProvenanceError
+from sb.protocols.types import SourceType, StackState
+from sb.protocols.types.vocabulary import SOURCES_OF_BRAINS
 from sb.stack.checks import check_words
 from sb.stack.container import SYSTEMS, Container
 from sb.stack.views import CORE, VIEWS, kinds_viewed_as
 from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
-from sb.types import SourceType, StackState
-from sb.types.vocabulary import SOURCES_OF_BRAINS
 
 ENFORCED = "enforce_provenance"  # the setting of a stack
 ANNOTATIONS = frozenset({"context", "sb", "kernle"})  # references that say something, but name no record

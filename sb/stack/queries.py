@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from sb.protocols.types.vocabulary import FADING, WEAK
 from sb.stack.checks import check_text, check_words, checked_limit
 from sb.stack.container import Container
 from sb.stack.views import VIEWS, kinds_viewed_as
 from sb.store.records.descriptors import DESCRIPTORS
-from sb.types.vocabulary import FADING, WEAK
 
 NEWEST = "r.happened_at DESC, r.id DESC"
 

@@ -6,9 +6,7 @@ Source: the stack protocol, "Read operations". Strong and fading memories are gi
 
 from __future__ import annotations
 
-from sb.stack.checks import check_text, check_word, checked_share
-from sb.stack.queries import Reader
-from sb.types import (
+from sb.protocols.types import (
     Belief,
     Drive,
     Episode,
@@ -18,7 +16,9 @@ from sb.types import (
     Relationship,
     Value,
 )
-from sb.types.vocabulary import BELIEF_TYPES, GOAL_STATUSES, NOTE_TYPES, WEAK
+from sb.protocols.types.vocabulary import BELIEF_TYPES, GOAL_STATUSES, NOTE_TYPES, WEAK
+from sb.stack.checks import check_text, check_word, checked_share
+from sb.stack.queries import Reader
 
 _SENTIMENT = (
     "coalesce(json_extract(r.fields, '$.sentiment'), json_extract(r.fields, '$.standing.sentiment'), 0)"

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from sb.base.text import with_article
 from sb.base.values.canonical import NotCanonical, canonical_bytes
 from sb.protocols import InferenceService, StackComponentProtocol
-from sb.types import SearchResult
+from sb.protocols.types import SearchResult
 
 logger = logging.getLogger("sb.stack")
 Hook = TypeVar("Hook", bound=Callable[..., Any])

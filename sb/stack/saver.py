@@ -19,6 +19,7 @@ from sb.memory.quarantine.refusals import attacks_on_record
 from sb.memory.record_writer import RecordWriter, count_words
 from sb.memory.trust.scores import believed
 from sb.memory.writer import Writer
+from sb.protocols.types import MemorySuggestion, Remembered
 from sb.stack.checks import check_words, checked_share
 from sb.stack.container import SYSTEM, Container
 from sb.stack.lint import linted
@@ -30,7 +31,6 @@ from sb.store.records.descriptor import READ
 from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
 from sb.store.records.places import Execute, Place
 from sb.store.records.rows import to_moment
-from sb.types import MemorySuggestion, Remembered
 
 Also = Callable[[Execute, Sequence[str]], object]
 _FIXED = frozenset(

@@ -13,6 +13,7 @@ from sb.base.text import storable
 from sb.memory.ranking.rank import Ranked
 from sb.memory.search import Searcher
 from sb.memory.views import tokens_of
+from sb.protocols.types import SearchResult
 from sb.stack.checks import check_text, checked_limit, checked_share
 from sb.stack.container import Container
 from sb.stack.queries import Query
@@ -21,7 +22,6 @@ from sb.stack.views import kinds_viewed_as, to_view
 from sb.store.records.columns import Row
 from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
 from sb.store.records.rows import content, from_row
-from sb.types import SearchResult
 
 SEARCHED = tuple(kind for kind, one in DESCRIPTORS.items() if not one.of_a_brain and not one.aside)
 _TOLD = ("confidence", "strength", "context", "tags", "source_type", "source_entity", "created_at")

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from sb.errors import CheckFailed, NotFoundError
+from sb.protocols.types import MemorySuggestion
 from sb.stack.suggestions import PENDING
-from sb.types import MemorySuggestion
 
 if TYPE_CHECKING:
     from sb.stack.sqlite_stack import SQLiteStack

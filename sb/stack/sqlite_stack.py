@@ -20,6 +20,8 @@ from sb.memory.access import ScopeRefusal
 from sb.memory.masking import refuse_secret
 from sb.memory.space import Space
 from sb.protocols import InferenceService, StackComponentProtocol, StackProtocol
+from sb.protocols.types import SearchResult, StackState
+from sb.protocols.types.vocabulary import TOKEN_BUDGET
 from sb.stack.container import Container
 from sb.stack.dump import Dumper, write_whole
 from sb.stack.lineage import made_from, ungrounded
@@ -38,8 +40,6 @@ from sb.stack.working_memory import Loader
 from sb.store import migrate
 from sb.store.database import Database, open_database
 from sb.store.records.places import GLOBAL, check_not_reserved, checked_scope
-from sb.types import SearchResult, StackState
-from sb.types.vocabulary import TOKEN_BUDGET
 
 if TYPE_CHECKING:
     from sb.stack.search import StackSearch

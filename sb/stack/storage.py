@@ -7,9 +7,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sb.base.sources import Clock
+from sb.protocols.types import StackState
 from sb.stack.container import SYSTEM, Container
 from sb.stack.queries import NEWEST, Reader
-from sb.types import StackState
 
 if TYPE_CHECKING:  # made when a component asks for them: who only reads a stack has no need of them
     from sb.memory.housekeeping import Tidied

@@ -12,14 +12,14 @@ from typing import Any
 
 from sb.memory.decay import state_of
 from sb.memory.record_writer import RecordWriter
+from sb.protocols.types.blocks import Meta
+from sb.protocols.types.vocabulary import WEAK
 from sb.stack.checks import checked_number
 from sb.stack.container import Container
 from sb.stack.views import kinds_viewed_as
 from sb.store.records.columns import Row
 from sb.store.records.places import Execute
 from sb.store.records.rows import to_moment, to_row
-from sb.types.blocks import Meta
-from sb.types.vocabulary import WEAK
 
 Changes = Mapping[str, Any]
 ACCESSED = "access"  # the operation in the log of reads

@@ -11,6 +11,8 @@ from typing import Any
 
 from sb.base.text import with_article
 from sb.memory.access import PROMOTE
+from sb.protocols.types import MemorySuggestion
+from sb.protocols.types.vocabulary import SUGGESTION_MEMORY_TYPES, SUGGESTION_STATUSES
 from sb.stack.checks import check_word, checked_number, checked_share
 from sb.stack.container import SYSTEM, Container
 from sb.stack.lint import objection
@@ -21,8 +23,6 @@ from sb.store.records.consent import inherited
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.places import Execute
 from sb.store.records.rows import to_moment
-from sb.types import MemorySuggestion
-from sb.types.vocabulary import SUGGESTION_MEMORY_TYPES, SUGGESTION_STATUSES
 
 PROMOTED = f"{SYSTEM}suggestion-promotion"  # where a memory came from that was suggested
 PENDING = "pending"

@@ -13,11 +13,11 @@ import orjson
 from sb.memory.trust.authority import with_authority
 from sb.memory.trust.scores import GENERAL
 from sb.memory.trust.store import place_of_operators
+from sb.protocols.types import TrustAssessment
 from sb.stack.checks import checked_share
 from sb.stack.container import Container
 from sb.stack.queries import NEWEST, Query, Reader
 from sb.stack.saver import Saver
-from sb.types import TrustAssessment
 
 _UNKNOWN = 0.5
 

@@ -12,11 +12,21 @@ from typing import Any
 
 from sb.base.text import with_article
 from sb.base.values.frozen import frozen
+from sb.protocols.types import (
+    Belief,
+    Decision,
+    EntityRecord,
+    Episode,
+    Event,
+    Fact,
+    Note,
+    Relationship,
+    Remembered,
+)
+from sb.protocols.types.blocks import parse_datetime
+from sb.protocols.types.vocabulary import BELIEF_TYPES, SOURCES_OF_BRAINS
 from sb.store.records.consent import PEOPLE
 from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
-from sb.types import Belief, Decision, EntityRecord, Episode, Event, Fact, Note, Relationship, Remembered
-from sb.types.blocks import parse_datetime
-from sb.types.vocabulary import BELIEF_TYPES, SOURCES_OF_BRAINS
 
 _SHARED = {
     "confidence": "confidence",

@@ -12,6 +12,7 @@ from heapq import merge
 from typing import Any, NamedTuple
 
 from sb.memory.views import tokens_of
+from sb.protocols.types.vocabulary import FADING, ITEM_CHARACTERS, STRONG
 from sb.stack.checks import checked_budget
 from sb.stack.container import Container
 from sb.stack.queries import Query
@@ -22,7 +23,6 @@ from sb.store.records.descriptor import Descriptor
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.reads import LOAD
 from sb.store.records.rows import content, from_row
-from sb.types.vocabulary import FADING, ITEM_CHARACTERS, STRONG
 
 _IN_CONTEXT = (
     0.2  # added to the priority of what belongs to the context: an episode of it comes as early as a drive

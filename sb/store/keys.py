@@ -10,9 +10,9 @@ import re
 from functools import cache
 from pathlib import Path
 
+from sb.base.secrets.sources import fetch
 from sb.config import database_key
 from sb.errors import StoreError
-from sb.secret_sources import fetch
 
 _KEY = re.compile(r"[0-9a-fA-F]{64}")
 _HINT = "the setting database_key says where it is"

@@ -9,10 +9,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sb.base.discovery import entry_points
+from sb.base.secrets.redaction import one_line
 from sb.base.values.frozen import frozen
 from sb.errors import ContractError
 from sb.kernel.registry.registry import CONFIGURED, INSTALLED, RegisteredTool, ToolRegistry
-from sb.redaction import one_line
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

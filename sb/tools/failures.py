@@ -7,9 +7,9 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from sb.base.secrets.redaction import one_line
 from sb.errors import NotFoundError, SBError
 from sb.kernel.contracts import ToolError, ToolErrorCode
-from sb.redaction import one_line
 
 MOST_NAMED = 5  # paths in one message
 _CODES = {

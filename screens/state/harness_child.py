@@ -16,8 +16,8 @@ from threading import Thread
 
 from sb.screens.signing_agent import SOCKET_VARIABLE
 
+from sb.base.secrets.redaction import one_line
 from sb.errors import CheckFailed
-from sb.redaction import one_line
 
 # -P: or -m would import a folder named sb of wherever the console was started
 COMMAND = (sys.executable, "-P", "-m", "sb", "harness", "audit", "--json", "--progress")

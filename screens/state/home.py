@@ -168,7 +168,7 @@ def at_work(records: Records) -> dict[str, Any]:
 
 def thoroughly(records: Records) -> dict[str, Any]:
     """The slower facts, since signatures are checked; deciders are named even where they are unreliable."""
-    from sb.parts import boundary_findings  # with all tools, for which the first rows need not wait
+    from sb.runtime.parts import boundary_findings  # with all tools, for which the first rows need not wait
 
     try:
         found = operators(records.config, records.authority("home"))

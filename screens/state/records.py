@@ -29,10 +29,10 @@ from sb.store.database import open_database
 from sb.store.migrate import require_current
 
 if TYPE_CHECKING:
-    from sb.attention.needs import NeedsReader
     from sb.entity.composition import Present
     from sb.memory.operator_view import Overseer
     from sb.memory.quarantine.review import Quarantine
+    from sb.operator.attention.needs import NeedsReader
     from sb.present.needs import NeedsNow
     from sb.present.overview import Overview
     from sb.runtime import Runtime
@@ -228,7 +228,7 @@ class Records:
 
     def needs_you(self) -> NeedsNow:
         """Needs of a decision."""
-        from sb.attention.needs import NeedsReader
+        from sb.operator.attention.needs import NeedsReader
 
         contracts = self.baselines("needs").entries()
         with self._reading_needs:

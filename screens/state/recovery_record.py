@@ -10,6 +10,7 @@ from sb.screens.state.question import Question
 from sb.screens.state.recovery import Item, shown_state
 
 from sb.base.fitting import short_span
+from sb.base.secrets.redaction import redact, redact_json
 from sb.base.sources import MICROSECONDS
 from sb.base.text import counted, revealed, revealed_line, shorten, shorten_middle
 from sb.base.values.frozen import frozen
@@ -26,7 +27,6 @@ from sb.log.kinds import TOOL_DISPATCH
 from sb.present.decisions import approving_first
 from sb.present.recovery import NO_UNDO
 from sb.present.times import date_and_time, when
-from sb.redaction import redact, redact_json
 
 if TYPE_CHECKING:
     from sb.kernel.recovery_loop.answers import Plan

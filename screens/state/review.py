@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from sb.kernel.authority.signing import Decider
     from sb.memory.quarantine.review import Held
-    from sb.types import SyncConflict
+    from sb.protocols.types import SyncConflict
 
 REVIEW_COLUMNS = (
     Column(width=12, badges=True),

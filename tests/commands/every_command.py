@@ -17,9 +17,9 @@ from evals.docs import commands
 from sb.config import current_config
 from sb.kernel import RunContext, SafetyClass
 from sb.kernel.contracts import ToolError, ToolErrorCode
+from sb.protocols.types import MemorySuggestion, RawEntry
 from sb.runtime import open_runtime
 from sb.stack import SQLiteStack
-from sb.types import MemorySuggestion, RawEntry
 from tests.conftest import CommandLine, Outcome, approve_tools
 from tests.hosts.install.conftest import seed
 from tests.hosts.transcripts import written

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from sb.demo.ledger import Ledger
-from sb.demo.story import Demo, approve_tools, demo_config, go_on, play, prepare
-from sb.demo.tools import TOOLS, ledger_of, register
 from sb.errors import ContractError
 from sb.kernel.authority.signing import Label
 from sb.kernel.recovery_loop.escalations import EscalationState
 from sb.kernel.registry.registry import ToolRegistry
 from sb.kernel.review.log_verification import verify
 from sb.kernel.run_context import RunContext
-from sb.parts import open_log
+from sb.operator.demo.ledger import Ledger
+from sb.operator.demo.story import Demo, approve_tools, demo_config, go_on, play, prepare
+from sb.operator.demo.tools import TOOLS, ledger_of, register
 from sb.runtime import open_runtime
+from sb.runtime.parts import open_log
 from tests.commands.test_commands import ROWS
 from tests.conftest import CommandLine
 

@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sb.demo.ledger import Ledger, Order
-from sb.demo.story import approve_tools, demo_config, prepare
-from sb.demo.tools import TOOLS, ledger_of
 from sb.errors import NotFoundError, SBError, UsageError
+from sb.operator.demo.ledger import Ledger, Order
+from sb.operator.demo.story import approve_tools, demo_config, prepare
+from sb.operator.demo.tools import TOOLS, ledger_of
 from sb.runtime import open_runtime
 from tests.conftest import CommandLine
 

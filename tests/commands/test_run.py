@@ -15,9 +15,9 @@ import pytest
 
 from sb.base.sources import SYSTEM_CLOCK
 from sb.config import load_config
-from sb.confinement import bubblewrap
-from sb.confinement.terminal import terminal_filter
 from sb.errors import UsageError
+from sb.hosts.confinement import bubblewrap
+from sb.hosts.confinement.terminal import terminal_filter
 from sb.hosts.install.records import Record, Records
 from sb.hosts.running import HostRun
 from sb.store import driver

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from sb.attention.summary import Summary, summary
 from sb.base.fitting import cell_width
 from sb.config import current_config, load_config
 from sb.kernel import RunBudget, RunContext, SafetyClass
 from sb.kernel.contracts import ToolError, ToolErrorCode
+from sb.operator.attention.summary import Summary, summary
 from sb.present.needs import NOUNS
+from sb.protocols.types import MemorySuggestion
 from sb.runtime import Runtime, open_runtime
 from sb.stack import SQLiteStack
-from sb.types import MemorySuggestion
 from tests.conftest import CommandLine, approve_tools
 
 SECRET = "_".join(("ghp", "a1" * 18))

@@ -8,8 +8,8 @@ import pytest
 
 from sb.config import current_config
 from sb.kernel.authority.enrolment import login_name
+from sb.protocols.types import MemorySuggestion, RawEntry
 from sb.stack import SQLiteStack
-from sb.types import MemorySuggestion, RawEntry
 from tests.conftest import CommandLine
 
 HOSTILE = "\x1b]0;owned\x07[red]\u202eeve\nsug_fake  belief  pending"

@@ -15,7 +15,7 @@ from rich.cells import cell_len
 from sb.commands.tables import as_it_is, lay_out, plain_table
 
 from evals.terminal import on_terminal
-from sb.demo.story import play
+from sb.operator.demo.story import play
 
 ESCAPES = re.compile(r"\x1b\[[0-9]*m")
 LISTS = (

@@ -12,8 +12,8 @@ from sb.hosts.hooks.event import Decision, HookVerdict
 from sb.kernel.recovery_loop.answers import Undone
 from sb.kernel.results import ToolResult
 from sb.kernel.review.findings import Status, snapshots_finding
-from sb.parts import hosted_files
 from sb.present.recovery import undone_sentence
+from sb.runtime.parts import hosted_files
 from sb.store.packs import PackStore, Size
 from tests.conftest import CommandLine
 from tests.hosts.hooks.conftest import Host

@@ -17,14 +17,14 @@ from typing import Any
 
 import pytest
 
-from sb.attention.watching import LOOK_AGAIN_S, MOST_AT_START, Watcher
 from sb.base.sources import SteeredClock
 from sb.config import Config, current_config
 from sb.kernel import RunContext, SafetyClass
+from sb.operator.attention.watching import LOOK_AGAIN_S, MOST_AT_START, Watcher
+from sb.protocols.types import MemorySuggestion
 from sb.runtime import open_runtime
 from sb.stack import SQLiteStack
 from sb.store.driver import connect
-from sb.types import MemorySuggestion
 from tests.conftest import CommandLine, approve_tools
 
 ROOT = Path(__file__).parents[2]

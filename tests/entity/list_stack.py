@@ -14,7 +14,7 @@ from typing import Any
 
 from sb.errors import VersionConflictError
 from sb.protocols import InferenceService, StackComponentProtocol, SyncResult
-from sb.types import (
+from sb.protocols.types import (
     Belief,
     Drive,
     Episode,

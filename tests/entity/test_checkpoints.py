@@ -16,7 +16,7 @@ import pytest
 
 from sb.base.sources import CountingIds, SteeredClock
 from sb.entity import Checkpoints, Entity, read_checkpoint
-from sb.inference import LLMModel
+from sb.entity.inference import LLMModel
 from sb.protocols import Binding, ProvenanceError, StorageError
 from sb.stack import SQLiteStack
 from sb.stack.components import ForgettingComponent

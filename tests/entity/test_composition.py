@@ -9,8 +9,8 @@ from typing import Any, get_args, get_type_hints
 import pytest
 
 from sb.entity import Entity
+from sb.entity.inference import LLMModel, ModelInference
 from sb.errors import NoActiveStackError
-from sb.inference import LLMModel, ModelInference
 from sb.protocols import CoreProtocol, StackInfo, StackProtocol
 from tests.entity.chat_server import ChatServer
 from tests.entity.list_stack import ListStack

@@ -11,8 +11,8 @@ import pytest
 
 from sb.entity import Entity
 from sb.protocols import Binding, PluginInfo, StackInfo
+from sb.protocols.types import Episode
 from sb.stack import SQLiteStack
-from sb.types import Episode
 from tests.entity.weather_plugin import Weather
 
 

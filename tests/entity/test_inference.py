@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from sb.config.memory import Memory
+from sb.entity.inference import LLMModel, ModelInference
 from sb.errors import EmbedderError, ModelError
-from sb.inference import LLMModel, ModelInference
 from sb.protocols import InferenceService, ModelMessage, ModelProtocol, ToolDefinition
 from tests.entity.chat_server import ChatServer
 

@@ -16,7 +16,7 @@ from sb.entity import Entity
 from sb.entity.outcomes import outcome_type
 from sb.errors import UsageError
 from sb.protocols import VersionConflictError
-from sb.types import MemorySuggestion, Note, SourceType
+from sb.protocols.types import MemorySuggestion, Note, SourceType
 from tests.entity.list_stack import ListStack
 from tests.rows import rows
 

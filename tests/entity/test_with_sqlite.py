@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 
 from sb.entity import Entity
+from sb.entity.inference import LLMModel
 from sb.errors import ProvenanceError
-from sb.inference import LLMModel
 from sb.memory.erasure import erase
 from sb.memory.space import Space
 from sb.protocols import VersionConflictError
+from sb.protocols.types import Belief
 from sb.runtime import Runtime, open_runtime
 from sb.stack import SQLiteStack
 from sb.store.records.store import RecordStore
-from sb.types import Belief
 from tests.conftest import approve_tools
 from tests.entity.chat_server import ChatServer
 from tests.entity.weather_plugin import Weather
@@ -187,7 +187,7 @@ def test_what_was_made_from_a_memory_is_known_and_what_lost_its_sources_is_found
 WRITER = """
 import json, sys, time
 from sb.entity import Entity
-from sb.inference import LLMModel
+from sb.entity.inference import LLMModel
 from sb.memory.erasure import erase
 from sb.memory.space import Space
 from sb.protocols import VersionConflictError

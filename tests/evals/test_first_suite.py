@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from sb.base.documents import parse_yaml
 from sb.base.reading import Report
-from sb.demo.story import demo_config, play
 from sb.errors import UsageError
 from sb.evals.answer import Answer
 from sb.evals.exchange.recording import Recording
@@ -22,6 +21,7 @@ from sb.kernel.contracts import SafetyClass
 from sb.kernel.trajectory_eval.grading import grade
 from sb.kernel.trajectory_eval.model import RecordedCall
 from sb.kernel.trajectory_eval.reading import read_trajectory
+from sb.operator.demo.story import demo_config, play
 
 SUITE = Path("evals/refund.yaml")
 
@@ -50,7 +50,7 @@ def test_suite_of_the_demo_run_expects_its_changes_and_forbids_what_was_denied(t
     story = play(tmp_path / "demo")
     text = first_suite([draft_of_run(story.run_id, demo_config(story.home))], SUITE)
     suite = yaml.safe_load(text)
-    assert suite["config"] == {"tools": ["sb.demo.tools:register"]}
+    assert suite["config"] == {"tools": ["sb.operator.demo.tools:register"]}
     [case] = suite["cases"]
     assert (case["id"], case["input"]) == ("refund-what-was-asked-for", "refund what was asked for")
     trajectory = case["trajectory"]

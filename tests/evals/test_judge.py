@@ -10,6 +10,7 @@ import llm
 import pytest
 
 from sb.config import Home
+from sb.entity.inference import LLMModel
 from sb.errors import ConfigError
 from sb.evals.agents.python import FunctionAgent
 from sb.evals.answer import Answer
@@ -17,7 +18,6 @@ from sb.evals.judge import NOT_ASKED, VERSION, allow_judges, judge_release, prom
 from sb.evals.reading import load_suites
 from sb.evals.running import Options, run_suites
 from sb.evals.suite import Suite
-from sb.inference import LLMModel
 from sb.kernel.release_tuple.release import ReleaseTuple, diff
 from sb.kernel.trajectory_eval.model import RecordedCall
 

@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sb.config import load_config
-from sb.demo.story import Demo, demo_config, play
 from sb.errors import NotFoundError, UsageError
 from sb.evals.answer import Answer
 from sb.evals.exchange.messages import UNREADABLE, write_conversation
@@ -21,7 +20,8 @@ from sb.evals.exchange.recording import Recording, recording_document
 from sb.evals.recorded import answer_to, recorded_answer, recorded_file
 from sb.kernel.contracts import SafetyClass
 from sb.kernel.trajectory_eval.model import RecordedCall
-from sb.parts import open_packets
+from sb.operator.demo.story import Demo, demo_config, play
+from sb.runtime.parts import open_packets
 from tests.hosts.transcripts import written
 
 CONFIG = load_config(
@@ -71,8 +71,8 @@ def test_run_that_is_not_on_record_is_an_error(story: Demo) -> None:
 
 
 def test_packet_gives_the_arguments_that_the_log_clips(tmp_path: Path) -> None:
-    from sb.demo.story import AGENT, prepare
     from sb.kernel.run_context import RunContext
+    from sb.operator.demo.story import AGENT, prepare
     from sb.runtime import open_runtime
 
     (tmp_path / "demo").mkdir()

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import pytest
 
 from sb.config import Home
-from sb.demo.agent import run
 from sb.evals.agents.python import FunctionAgent
 from sb.evals.reading import load_suites
 from sb.evals.results import EvalRun
 from sb.evals.running import Options, run_suites
 from sb.evals.suite import Suite
 from sb.kernel.contracts import ToolResult
+from sb.operator.demo.agent import run
 
 FOLDER = Path(__file__).parents[2] / "evals" / "suites"
 SUITES = {suite.path.stem: suite for suite in load_suites([FOLDER])}
@@ -158,7 +158,7 @@ class Repeating(Forgetful):
         return [*self._memory.search(question, k=k, scope="project:accounting")]
 
 
-ALL_CONFIG: dict[str, Any] = {"tools": ["sb.demo.tools:register"]}
+ALL_CONFIG: dict[str, Any] = {"tools": ["sb.operator.demo.tools:register"]}
 BROKEN = {
     "refunds twice": Broken("refund", {"refund_path[1]", "refund_path[2]"}, twice),
     "refunds another amount": Broken("refund", {"refund_path[1]", "refund_path[2]"}, too_little),

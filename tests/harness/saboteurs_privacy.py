@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sb.classification import contacts, payments, phones
+from sb.base.classification import contacts, payments, phones
 from sb.memory import personal_data, retention, writer
 from sb.memory.personal_data import Screening
 from sb.memory.reader import Reader

@@ -5,12 +5,12 @@ from __future__ import annotations
 import orjson
 import pytest
 
-from sb import reproduction
 from sb.kernel.execution.attempts import Attempts
 from sb.kernel.replay import packet_file
 from sb.kernel.replay.packet import MemoryCapture
 from sb.kernel.replay.packet_file import PacketFile
 from sb.kernel.replay.serving import ServedAttempts
+from sb.operator import reproduction
 from tests.harness.saboteurs import breaks
 
 

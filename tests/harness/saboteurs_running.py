@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from sb import parts
 from sb.evals import cases, comparison, judging, proposals, running
 from sb.evals.agents.attempt import CallLines
 from sb.evals.answer import Answer
@@ -15,6 +14,7 @@ from sb.evals.kernel import CaseHomes
 from sb.evals.results import Attempt
 from sb.evals.suite import Case
 from sb.kernel.trajectory_eval import grading
+from sb.runtime import parts
 from tests.harness.saboteurs import breaks
 
 

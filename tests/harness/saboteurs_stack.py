@@ -13,6 +13,7 @@ from sb.entity import checkpoints, plugins
 from sb.entity.core import Entity
 from sb.entity.upserts import Upserts
 from sb.protocols import PROTOCOL_VERSION
+from sb.protocols.types.vocabulary import WEAK
 from sb.stack import provenance, queries, saver, strength, working_memory
 from sb.stack.queries import Reader
 from sb.stack.registry import Components
@@ -22,7 +23,6 @@ from sb.stack.suggestions import Suggestions
 from sb.stack.working_memory import Loader
 from sb.store.index import vectors
 from sb.store.index.vectors import VectorIndex
-from sb.types.vocabulary import WEAK
 from tests.harness.saboteurs import breaks, while_it_runs
 
 

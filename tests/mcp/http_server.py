@@ -19,8 +19,8 @@ from sb.config import current_config
 from sb.kernel.authority.signing import Label
 from sb.kernel.boundaries.tokens import AccessTokens
 from sb.mcp.serving import PATH, HttpDesks, http_app
-from sb.parts import open_authority
 from sb.runtime import open_runtime
+from sb.runtime.parts import open_authority
 
 T = TypeVar("T")
 WAIT_S = 60  # for an answer, at most: the machine may have much else to do

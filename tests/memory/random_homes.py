@@ -28,9 +28,9 @@ from sb.memory.operator_view import Overseer
 from sb.memory.personal_data import PersonalDataRefused
 from sb.memory.space import Space
 from sb.memory.trust.deciding import TrustDesk
+from sb.protocols.types import Note
 from sb.stack import SQLiteStack
 from sb.store.database import open_database
-from sb.types import Note
 from tests.memory.access_model import DAY_S, Model, ModelRow
 
 AGENTS = ("ada", "support-1", "support-2", "eve")

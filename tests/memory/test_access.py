@@ -13,8 +13,8 @@ from sb.errors import DeniedError, NotFoundError
 from sb.kernel.authority.signing import Label
 from sb.memory.bundles import export
 from sb.memory.operator_view import Overseer
+from sb.protocols.types import Episode, MemorySuggestion
 from sb.stack import SQLiteStack
-from sb.types import Episode, MemorySuggestion
 from tests.memory.desk import Desk
 
 ACCESS = (

@@ -11,9 +11,9 @@ import pytest
 from sb.entity import Entity
 from sb.kernel import RunContext, SafetyClass
 from sb.memory.operator_view import Overseer
+from sb.protocols.types import Belief, Note
 from sb.runtime import Runtime, open_runtime
 from sb.stack import SQLiteStack
-from sb.types import Belief, Note
 from tests.conftest import CommandLine
 
 

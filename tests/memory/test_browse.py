@@ -14,8 +14,8 @@ from sb.base.sources import SteeredClock
 from sb.memory import Brain
 from sb.memory import browse as module
 from sb.memory.browse import Browsed, RecordFilter, browse, place_of
+from sb.protocols.types import Fact
 from sb.store.records.places import Place
-from sb.types import Fact
 
 
 @pytest.fixture

@@ -23,8 +23,8 @@ from sb.memory.bundle_import import MEMORY_IMPORTED, Imported, load
 from sb.memory.bundles import MEMORY_EXPORTED, Seal, export, verify
 from sb.memory.erasure import erase
 from sb.memory.operator_view import Overseer
+from sb.protocols.types import Lesson
 from sb.stack import SQLiteStack
-from sb.types import Lesson
 from tests.memory.desk import Desk, desk
 
 __all__ = ["desk"]

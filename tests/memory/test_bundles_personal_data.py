@@ -12,7 +12,7 @@ from sb.kernel.authority.signing import Label
 from sb.memory.bundle_import import Imported, load
 from sb.memory.bundles import export
 from sb.memory.personal_data import met
-from sb.types import Handoff
+from sb.protocols.types import Handoff
 from tests.memory.desk import Desk, desk
 
 __all__ = ["desk"]

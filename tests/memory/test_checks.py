@@ -8,8 +8,8 @@ from sb.kernel.review.findings import Finding, Status
 from sb.memory import checks
 from sb.memory.checks import check
 from sb.memory.housekeeping import tidy
+from sb.protocols.types import Fact
 from sb.store.records.places import Place
-from sb.types import Fact
 from tests.conftest import CommandLine
 from tests.memory.desk import Desk, desk, desk_with_vectors
 

@@ -9,8 +9,8 @@ import pytest
 from sb.memory import Brain
 from sb.memory.ranking import match_query
 from sb.memory.ranking.match_query import common_among, word_query
+from sb.protocols.types import Event
 from sb.store.records.places import Place
-from sb.types import Event
 from tests.memory.agents import Agents, agents
 
 __all__ = ["agents"]

@@ -12,8 +12,8 @@ import pytest
 from sb.base.sources import SteeredClock
 from sb.memory.brain import Brain
 from sb.memory.decay import FORGET
+from sb.protocols.types import EntityRecord, RawEntry
 from sb.store.records.places import Place
-from sb.types import EntityRecord, RawEntry
 
 
 @pytest.fixture

@@ -160,8 +160,8 @@ def test_the_reason_of_another_change_that_says_it_is_emptied(desk: Desk) -> Non
 
 
 def handoff(brain: Brain, loop: str) -> str:
+    from sb.protocols.types import Handoff
     from sb.store.records.places import Place
-    from sb.types import Handoff
 
     return brain.writer.keep(
         Handoff(goal="a goal", current_state="as it is", open_loops=[loop]), Place(brain.stack)

@@ -19,10 +19,10 @@ from sb.memory import Brain
 from sb.memory.consent import about
 from sb.memory.gate.confidence import calibrations
 from sb.memory.gate.incoming import Gate, IncomingRecord
+from sb.protocols.types import Fact
 from sb.store.database import open_database
 from sb.store.records.columns import Row
 from sb.store.records.places import Place
-from sb.types import Fact
 from tests.memory.agents import DAY, Agents, agents
 
 __all__ = ["agents"]

@@ -13,10 +13,10 @@ from sb.errors import EmbedderError
 from sb.memory import housekeeping
 from sb.memory.erasure import erase
 from sb.memory.housekeeping import FEWEST, Tidied, is_due, tidy
+from sb.protocols.types import Fact
 from sb.store.embedding.static import StaticEmbedder
 from sb.store.index.statistics import TextStatistics
 from sb.store.records.places import Place
-from sb.types import Fact
 from tests.memory.desk import Desk, desk, desk_with_vectors
 
 __all__ = ["desk", "desk_with_vectors"]

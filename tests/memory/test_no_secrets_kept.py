@@ -9,10 +9,10 @@ import pytest
 
 from sb.memory import Brain
 from sb.memory.operator_view import Overseer
+from sb.protocols.types import Belief, Drive, Episode, Event, Fact, Note, RawEntry, Relationship
 from sb.stack.sqlite_stack import SQLiteStack
 from sb.store import driver
 from sb.store.records.places import Place
-from sb.types import Belief, Drive, Episode, Event, Fact, Note, RawEntry, Relationship
 from tests.conftest import CommandLine
 from tests.rows import rows
 

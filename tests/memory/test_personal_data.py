@@ -16,9 +16,9 @@ from sb.memory.operator_view import Overseer
 from sb.memory.personal_data import PersonalDataRefused, met
 from sb.memory.quarantine.review import Quarantine
 from sb.memory.retention import overdue
+from sb.protocols.types import Note
 from sb.runtime import Runtime, open_runtime
 from sb.stack.sqlite_stack import SQLiteStack
-from sb.types import Note
 from tests.conftest import CommandLine
 
 PHONE = "+49 171 5550199"

@@ -12,10 +12,10 @@ import pytest
 from sb.entity import Entity
 from sb.memory import Brain
 from sb.memory.record_writer import RecordWriter
+from sb.protocols.types import Episode, RawEntry
 from sb.stack import SQLiteStack
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.places import Place
-from sb.types import Episode, RawEntry
 from tests.conftest import CommandLine
 from tests.store.records.shelf import full_record
 

@@ -20,10 +20,10 @@ from sb.config.model import assemble
 from sb.config.scope_patterns import rule_of
 from sb.kernel.memory_read_policy import denied_reads
 from sb.memory.operator_view import Overseer
+from sb.protocols.types import Note
 from sb.runtime import Runtime, open_runtime
 from sb.store import driver
 from sb.store.records.consent import LACKS_CONSENT, row_lacks_consent
-from sb.types import Note
 
 DAY_S = 86_400
 

@@ -8,8 +8,8 @@ from sb.memory import Brain
 from sb.memory.housekeeping import tidy
 from sb.memory.ranking.questions import understand
 from sb.memory.ranking.roles import Spoken, is_generic, role_by_name, roles, without_frame
+from sb.protocols.types import Event
 from sb.store.records.places import Place
-from sb.types import Event
 from tests.rows import rows
 
 ADVICE = "Here are some ideas that may help you with all of that. " * 12

@@ -15,11 +15,11 @@ from sb.memory.housekeeping import tidy
 from sb.memory.ranking import text_pool
 from sb.memory.ranking.encoding import encoded
 from sb.memory.ranking.match_query import word_query
+from sb.protocols.types import Fact
 from sb.store.database import open_database
 from sb.store.index import record_cache, vectors
 from sb.store.records.places import Execute, Place
 from sb.store.records.sessions import Session
-from sb.types import Fact
 from tests.memory.agents import Agents, agents
 
 __all__ = ["agents"]

@@ -12,11 +12,11 @@ from sb.kernel.authority.signing import Label
 from sb.memory.operator_view import Overseer
 from sb.memory.trust.deciding import TRUST_SET, TrustDesk
 from sb.memory.trust.store import place_of_operators
-from sb.parts import open_authority
+from sb.protocols.types import TrustAssessment
+from sb.runtime.parts import open_authority
 from sb.stack import SQLiteStack
 from sb.stack.sync.changes import Change, parse
 from sb.store.records.places import Place
-from sb.types import TrustAssessment
 from tests.memory.agents import DAY
 from tests.memory.desk import Desk, desk, desk_with_vectors
 

@@ -11,7 +11,7 @@ from sb.present.suggestions import (
     suggestion_fields,
     suggestion_line,
 )
-from sb.types import MemorySuggestion
+from sb.protocols.types import MemorySuggestion
 
 MADE = datetime(2026, 11, 22, 9, 30, 15, tzinfo=UTC)
 SUGGESTED = MemorySuggestion(

@@ -22,7 +22,7 @@ from sb.kernel.authority.signing import Label
 from sb.kernel.baselines.store import BaselineStatus
 from sb.kernel.decision_desk import FIELDS, DecisionDesk
 from sb.log.event_log import EventLog
-from sb.parts import open_log
+from sb.runtime.parts import open_log
 from sb.store.database import open_database
 from tests.kernel.baselines.test_seeding import enrolled, first_version, statuses
 from tests.screens import shop
@@ -62,7 +62,7 @@ import sys
 from sb.config import current_config
 from sb.kernel.baselines.seeding import sign_added
 from sb.kernel.baselines.seen import SURFACES
-from sb.parts import shipped_registry
+from sb.runtime.parts import shipped_registry
 from sb.screens.state.records import Records
 from sb.screens.state.signer import Signer
 sys.stdin.readline()

@@ -8,8 +8,8 @@ from textual.pilot import Pilot
 from sb.config import current_config
 from sb.kernel.review.session_usage import SessionUsage, TranscriptState, save_usage
 from sb.kernel.review.usage import Tokens
+from sb.protocols.types import TrustAssessment
 from sb.stack import SQLiteStack
-from sb.types import TrustAssessment
 from tests.conftest import CommandLine
 from tests.screens.conftest import Agents, Console
 

@@ -11,11 +11,11 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from sb.memory.record_writer import RecordWriter
+from sb.protocols.types import MemorySuggestion, Note, Trigger
 from sb.stack import SQLiteStack
 from sb.store.database import Database, open_database
 from sb.store.records.places import Place
 from sb.store.records.queries import RecordQueries
-from sb.types import MemorySuggestion, Note, Trigger
 from tests.screens.conftest import HOSTILE, Agents, Console
 from tests.screens.legible import check_legible
 from tests.screens.overflow import WIDE

@@ -9,8 +9,8 @@ from textual.widgets import Input
 
 from sb.base.sources import SteeredClock
 from sb.entity import Entity
+from sb.protocols.types import MemorySuggestion, RawEntry
 from sb.stack import SQLiteStack
-from sb.types import MemorySuggestion, RawEntry
 from tests.screens.conftest import ACTS, Agents, Console
 from tests.screens.test_deciding import give
 from tests.screens.test_memory import WORDS_ALONE, screen, tells, type_filter, uid

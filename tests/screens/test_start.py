@@ -30,7 +30,7 @@ LATER = (
     "sb.runtime",
     "sb.shell",
     "sb.tools",
-    "sb.demo.story",
+    "sb.operator.demo.story",
 )
 
 

@@ -26,7 +26,6 @@ from sb.screens.state.home import Home
 from sb.screens.state.listing import Listing, Row
 from sb.screens.state.search import LogSearch
 
-from sb.attention.needs import NeedsReader
 from sb.base.text import mark_invisible
 from sb.kernel.authority.signing import Label
 from sb.kernel.review.runs import RunState, first_events, runs_at
@@ -34,6 +33,7 @@ from sb.log.event import Subject
 from sb.log.event_log import EventLog
 from sb.log.kinds import MEMORY_PUT, RUN_STARTED
 from sb.log.search import LogFilter, events_at, search
+from sb.operator.attention.needs import NeedsReader
 from sb.present.needs import NEED
 from tests.screens.conftest import ACTS, HOSTILE, Agents
 

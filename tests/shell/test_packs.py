@@ -12,7 +12,7 @@ from sb.config.home import Home
 from sb.config.pack_files import PackFile
 from sb.errors import ConfigError
 from sb.kernel.contracts import SafetyClass
-from sb.parts import shell_rules
+from sb.runtime.parts import shell_rules
 from sb.shell import ShellVerdict, classify
 from sb.shell.packs.custom_packs import pack_problems, ruleset
 from sb.shell.packs.packing import read_pack

@@ -14,10 +14,10 @@ from sb.config import Config, current_config, load_config
 from sb.log.event_log import EventLog
 from sb.memory.erasure import erase
 from sb.memory.space import Space
+from sb.protocols.types import Note
 from sb.stack import SQLiteStack
 from sb.stack.sync.changes import parts_of
 from sb.store.database import Database, open_database
-from sb.types import Note
 
 
 class Copy:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from sb.protocols.types import Belief, Episode, Note, TrustAssessment
 from sb.stack import SQLiteStack
-from sb.types import Belief, Episode, Note, TrustAssessment
 from tests.rows import rows
 
 READS: list[Callable[[SQLiteStack], object]] = [

@@ -8,11 +8,11 @@ import pytest
 
 from sb.errors import NotFoundError, UsageError
 from sb.memory import Brain
+from sb.protocols.types import Episode, RawEntry
 from sb.runtime import open_runtime
 from sb.stack import SQLiteStack
 from sb.stack.catalogue import all_stacks, make_stack, one_stack, require_stack
 from sb.store.database import Database, open_database
-from sb.types import Episode, RawEntry
 
 
 @pytest.fixture

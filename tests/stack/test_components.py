@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from sb.protocols import StackComponentProtocol
+from sb.protocols.types import Episode, Note, RawEntry
 from sb.stack import SQLiteStack
 from sb.stack.components import DEFAULT_COMPONENTS, AnxietyComponent, Component, EmbeddingComponent
-from sb.types import Episode, Note, RawEntry
 from tests.rows import rows
 
 NAMES = [

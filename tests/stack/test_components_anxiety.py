@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from sb.base.sources import SteeredClock
+from sb.protocols.types import Belief, Episode, Epoch, RawEntry, Value
 from sb.stack import SQLiteStack
 from sb.stack.components import AnxietyComponent, MetaMemoryComponent
 from sb.stack.components.anxiety import level, scores
 from sb.stack.health import Health
 from sb.store.records.places import Place
 from sb.store.records.rows import to_moment
-from sb.types import Belief, Episode, Epoch, RawEntry, Value
 from tests.rows import rows
 
 DAY = 86_400.0

@@ -9,9 +9,9 @@ import pytest
 
 from sb.memory.ranking.lexicon import Lexicon
 from sb.protocols import MaintenanceModeError
+from sb.protocols.types import Belief, Episode
 from sb.stack import SQLiteStack
 from sb.stack.similarity import Similarity, Statement
-from sb.types import Belief, Episode
 
 
 def learn(stack: SQLiteStack, *lessons: str, context: str | None = None) -> list[str]:

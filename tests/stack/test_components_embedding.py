@@ -9,9 +9,9 @@ import pytest
 
 from sb.errors import EmbedderError
 from sb.memory import Brain
+from sb.protocols.types import Note
 from sb.stack import SQLiteStack
 from sb.stack.components import EmbeddingComponent
-from sb.types import Note
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from sb.memory import Brain
+from sb.protocols.types import Episode, Note
 from sb.stack import SQLiteStack
 from sb.stack.emotion_lexicon import felt, lexicon
-from sb.types import Episode, Note
 from tests.rows import rows
 
 

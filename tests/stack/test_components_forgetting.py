@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from sb.base.sources import SteeredClock
 from sb.memory import Brain
 from sb.protocols import MaintenanceModeError
+from sb.protocols.types import Belief, Episode, Goal, Note, Value
 from sb.stack import SQLiteStack
 from sb.stack.components import ForgettingComponent
-from sb.types import Belief, Episode, Goal, Note, Value
 from tests.rounds import rounds
 from tests.rows import rows
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from sb.memory import Brain
+from sb.protocols.types import Belief, Episode, Note, Relationship
 from sb.stack import SQLiteStack
-from sb.types import Belief, Episode, Note, Relationship
 
 FILLING = [f"something else about matter number {at}" for at in range(5)]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from sb.protocols.types import RawEntry
 from sb.stack import SQLiteStack
 from sb.stack.components.suggestions import proposed
-from sb.types import RawEntry
 from tests.rows import rows
 
 DEPLOYED = "Deployed the billing service today. It failed at first, then it worked."

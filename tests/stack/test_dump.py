@@ -14,9 +14,7 @@ from hypothesis import strategies as st
 
 from sb.errors import StoreError
 from sb.memory import Brain
-from sb.stack import SQLiteStack
-from sb.stack.dump import LISTS
-from sb.types import (
+from sb.protocols.types import (
     Belief,
     Drive,
     Episode,
@@ -27,6 +25,8 @@ from sb.types import (
     Relationship,
     Value,
 )
+from sb.stack import SQLiteStack
+from sb.stack.dump import LISTS
 from tests.store.records.shelf import full_record, records_of
 
 DAY = datetime(2026, 3, 1, tzinfo=UTC)

@@ -14,9 +14,9 @@ from sb.kernel.authority.signing import Label
 from sb.memory import Brain
 from sb.memory.trust.deciding import TrustDesk
 from sb.protocols import SyncResult
+from sb.protocols.types import Note
 from sb.stack import SQLiteStack
 from sb.store.database import open_database
-from sb.types import Note
 from tests.stack.copies import Copy
 
 

@@ -12,9 +12,9 @@ import pytest
 from sb.entity import Entity
 from sb.errors import MaintenanceModeError, NotFoundError
 from sb.memory import Brain
+from sb.protocols.types import Episode, MemorySuggestion, Relationship, TrustAssessment
 from sb.stack import SQLiteStack
 from sb.stack.components import KnowledgeComponent
-from sb.types import Episode, MemorySuggestion, Relationship, TrustAssessment
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from sb.errors import DeniedError
 from sb.memory.brain import Brain
 from sb.memory.consent import about
 from sb.memory.operator_view import Overseer
+from sb.protocols.types import Episode, TrustAssessment
 from sb.stack import SQLiteStack
-from sb.types import Episode, TrustAssessment
 
 RULE = "Deploys go out on Tuesdays, after the tests have passed."
 

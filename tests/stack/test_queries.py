@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from sb.errors import StoreReadOnly
+from sb.protocols.types import Belief, Drive, Episode, Goal, Note, RawEntry, Relationship, Value
 from sb.stack import SQLiteStack
-from sb.types import Belief, Drive, Episode, Goal, Note, RawEntry, Relationship, Value
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 

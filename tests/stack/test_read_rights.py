@@ -9,9 +9,7 @@ import pytest
 
 from sb.memory import Brain
 from sb.memory.personal_data import PersonalDataRefused
-from sb.runtime import Runtime, open_runtime
-from sb.stack import SQLiteStack
-from sb.types import (
+from sb.protocols.types import (
     Belief,
     Epoch,
     MemorySuggestion,
@@ -22,7 +20,9 @@ from sb.types import (
     Summary,
     TrustAssessment,
 )
-from sb.types.blocks import Privacy
+from sb.protocols.types.blocks import Privacy
+from sb.runtime import Runtime, open_runtime
+from sb.stack import SQLiteStack
 from tests.conftest import CommandLine
 from tests.stack.test_saver import Recorder
 

@@ -10,9 +10,9 @@ import pytest
 from sb.base.sources import MICROSECONDS
 from sb.memory.record_writer import RecordWriter
 from sb.present.memories import matched_text, review_line
+from sb.protocols.types import MemorySuggestion, Trigger
 from sb.stack.review_queue import ReviewKind, ReviewQueue
 from sb.store.records.places import Place
-from sb.types import MemorySuggestion, Trigger
 from tests.query_plans import query_plans
 from tests.stack.copies import Copy
 

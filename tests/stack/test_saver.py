@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from sb.protocols import MaintenanceModeError, ProvenanceError, VersionConflictError
+from sb.protocols.types import Belief, Drive, Episode, Goal, Note, RawEntry, Relationship, SourceType, Value
 from sb.stack import SQLiteStack
-from sb.types import Belief, Drive, Episode, Goal, Note, RawEntry, Relationship, SourceType, Value
 
 
 class Recorder:

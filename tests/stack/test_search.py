@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from sb.memory import Brain
-from sb.stack import SQLiteStack
-from sb.types import (
+from sb.protocols.types import (
     Belief,
     Drive,
     Episode,
@@ -24,6 +23,7 @@ from sb.types import (
     Summary,
     Value,
 )
+from sb.stack import SQLiteStack
 
 
 class Rearranging:

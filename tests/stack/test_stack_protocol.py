@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from sb.protocols import StackProtocol
+from sb.protocols.types import Belief, Episode, MemorySuggestion, SearchResult
 from sb.stack import SQLiteStack
 from sb.stack.components import EmbeddingComponent, ForgettingComponent
-from sb.types import Belief, Episode, MemorySuggestion, SearchResult
 from tests.rows import rows
 
 # Method to its parameters as the protocol writes them; those after `*` are by name only.

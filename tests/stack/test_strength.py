@@ -11,8 +11,8 @@ import pytest
 from sb.base.sources import SteeredClock
 from sb.entity import Entity
 from sb.protocols import ProvenanceError
+from sb.protocols.types import Belief, Episode, Note, Value
 from sb.stack import SQLiteStack
-from sb.types import Belief, Episode, Note, Value
 
 
 @pytest.fixture

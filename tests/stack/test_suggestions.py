@@ -12,10 +12,10 @@ import pytest
 
 from sb.base.sources import SteeredClock
 from sb.protocols import MaintenanceModeError
+from sb.protocols.types import Belief, Drive, Episode, MemorySuggestion, RawEntry, Value
 from sb.stack import SQLiteStack
 from sb.store.database import open_database
 from sb.store.records.rows import to_moment
-from sb.types import Belief, Drive, Episode, MemorySuggestion, RawEntry, Value
 
 
 def suggest(stack: SQLiteStack, memory_type: str, content: dict[str, Any], **more: Any) -> str:

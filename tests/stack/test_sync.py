@@ -11,8 +11,8 @@ import pytest
 from sb.errors import MaintenanceModeError, StoreReadOnly, UsageError
 from sb.memory import Brain
 from sb.protocols import SyncResult
+from sb.protocols.types import Belief, Episode, Note, Relationship
 from sb.stack import SQLiteStack
-from sb.types import Belief, Episode, Note, Relationship
 from tests.stack.copies import Copy, pair
 from tests.stack.copies import home as configured
 

@@ -11,10 +11,10 @@ import pytest
 from sb.errors import NotFoundError
 from sb.memory.record_writer import RecordWriter
 from sb.protocols import SyncResult
+from sb.protocols.types import Drive, Trigger
 from sb.stack import SQLiteStack
 from sb.stack.sync.conflicts import Keep
 from sb.store.records.places import Place
-from sb.types import Drive, Trigger
 from tests.stack.copies import Copy
 
 

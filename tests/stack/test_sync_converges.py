@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sb.protocols import SyncResult
+from sb.protocols.types import SyncConflict
 from sb.store.database import database_files, open_database
-from sb.types import SyncConflict
 from tests.rounds import rounds
 from tests.stack.copies import Copy, home
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from sb.memory.record_writer import RecordWriter
 from sb.protocols import SyncResult
+from sb.protocols.types import Handoff, Value
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.places import Place
 from sb.store.records.rows import from_row
-from sb.types import Handoff, Value
 from tests.stack.copies import Copy
 from tests.store.records.shelf import records_of
 

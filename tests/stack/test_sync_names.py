@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from sb.protocols.types import Relationship
 from sb.store.database import open_database
-from sb.types import Relationship
 from tests.rounds import rounds
 from tests.stack.copies import Copy, home, pair
 

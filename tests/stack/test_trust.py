@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from sb.protocols.types import TrustAssessment
 from sb.stack import SQLiteStack
-from sb.types import TrustAssessment
 
 
 def assess(stack: SQLiteStack, entity: str, **scores: Any) -> str:

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from sb.base.sources import CountingIds, SteeredClock
 from sb.memory.trust.scores import AGENT, USER
+from sb.protocols.types import Drive, RawEntry
 from sb.stack import SQLiteStack
 from sb.store.records.descriptors import DESCRIPTORS
-from sb.types import Drive, RawEntry
 from tests.store.records.shelf import records_of
 
 KINDS = (

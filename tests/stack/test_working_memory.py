@@ -14,10 +14,7 @@ from hypothesis import strategies as st
 
 from sb.base.sources import SteeredClock
 from sb.memory import Brain
-from sb.stack import SQLiteStack
-from sb.stack.working_memory import cut
-from sb.store.database import open_database
-from sb.types import (
+from sb.protocols.types import (
     Belief,
     Drive,
     Episode,
@@ -28,6 +25,9 @@ from sb.types import (
     Summary,
     Value,
 )
+from sb.stack import SQLiteStack
+from sb.stack.working_memory import cut
+from sb.store.database import open_database
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 LISTS = (

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from sb.errors import SchemaMismatch, StoreError
+from sb.protocols.types import MemorySuggestion, Note
 from sb.stack import SQLiteStack
 from sb.store import driver, migrate
 from sb.store.backup import back_up, back_up_files
@@ -14,7 +15,6 @@ from sb.store.database import Database, open_database
 from sb.store.filesystem import file_system_of, is_network
 from sb.store.index.full_text import WordIndex
 from sb.store.migrate import Migration
-from sb.types import MemorySuggestion, Note
 from tests.rows import rows
 
 SHIPPED = migrate.latest()
@@ -219,7 +219,7 @@ def test_the_standard_librarys_driver_works_too(tmp_path: Path, without: str) ->
     script = (
         f"import sys; sys.modules[{without!r}] = None\n"
         "from sb.store import driver; assert driver.NAME == 'sqlite3', driver.NAME\n"
-        "from sb.demo.story import play; from pathlib import Path\n"
+        "from sb.operator.demo.story import play; from pathlib import Path\n"
         "from sb.log.event_log import EventLog; from sb.store.database import open_database\n"
         "from sb.kernel.review.log_verification import verify\n"
         f"story = play(Path({str(tmp_path)!r}))\n"

@@ -10,11 +10,11 @@ import pytest
 from sb.memory import Brain
 from sb.memory.ranking.match_query import word_query
 from sb.memory.ranking.terms import words
+from sb.protocols.types import Event
 from sb.store.database import open_database
 from sb.store.index import postings
 from sb.store.index.full_text import WordIndex
 from sb.store.records.places import Place
-from sb.types import Event
 from tests.memory.agents import Agents, agents
 from tests.memory.test_search_after_changes import WORDS, change
 

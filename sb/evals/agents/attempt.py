@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import sb
+from sb.base.secrets.redaction import one_line
 from sb.base.values.frozen import frozen
 from sb.config import Config, current_config
 from sb.errors import SBError
@@ -26,7 +27,6 @@ from sb.kernel.execution.outcome import Outcome
 from sb.kernel.functions.governed import register_every_governed
 from sb.kernel.run_context import RunContext
 from sb.kernel.trajectory_eval.model import RecordedCall
-from sb.redaction import one_line
 from sb.runtime import Runtime
 
 Function = Callable[..., Any]

@@ -8,6 +8,7 @@ import shutil
 import time
 from pathlib import Path
 
+from sb.base.secrets.redaction import one_line
 from sb.errors import SBError, UsageError
 from sb.evals.agents.agent import Processes
 from sb.evals.agents.lines import AnswerLines, ProtocolError, cut_off, request_document
@@ -15,7 +16,6 @@ from sb.evals.agents.process import TOKEN, AgentFailure, AgentProcess, ending
 from sb.evals.answer import Answer, Task
 from sb.evals.home_calls import HomeWatch
 from sb.evals.kernel import environment
-from sb.redaction import one_line
 
 
 class CommandAgent:

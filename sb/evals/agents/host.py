@@ -12,8 +12,8 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from sb.base.secrets.redaction import one_line
 from sb.errors import SBError, UsageError
-from sb.redaction import one_line
 
 READY, BROKEN, STARTED, ENDED = "ready", "broken", "started", "ended"
 

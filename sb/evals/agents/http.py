@@ -11,13 +11,13 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
+from sb.base.secrets.redaction import one_line
 from sb.base.text import human_bytes
 from sb.errors import UsageError
 from sb.evals.agents.command import failed
 from sb.evals.agents.lines import MOST_BYTES, AnswerLines, ProtocolError, read_json, request_document
 from sb.evals.agents.process import AgentFailure
 from sb.evals.answer import Answer, Task
-from sb.redaction import one_line
 
 _CHUNK = 1 << 16
 _NOT_SENT = ("home", "folder")  # of this machine

@@ -7,12 +7,12 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from sb.base.secrets.redaction import one_line
 from sb.base.text import counted, human_bytes, nearest
 from sb.errors import ConfigError
 from sb.evals.answer import Answer, Task
 from sb.kernel.trajectory_eval.model import RecordedCall
 from sb.kernel.trajectory_eval.reading import read_call
-from sb.redaction import one_line
 
 LONGEST_LINE = 8 << 20  # bytes
 MOST_BYTES = 64 << 20  # of one answer

@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 from typing import IO, Any, TextIO, cast
 
+from sb.base.secrets.redaction import one_line, redact_text
 from sb.base.text import nearest, plain
 from sb.errors import SBError, UsageError
 from sb.evals.agents.command import command_words, failed
@@ -22,7 +23,6 @@ from sb.evals.agents.process import LONGEST_LOG, TOKEN, AgentFailure, end_strays
 from sb.evals.answer import Answer, Task
 from sb.evals.home_calls import HomeWatch
 from sb.evals.kernel import environment
-from sb.redaction import one_line, redact_text
 
 
 class McpAgent:

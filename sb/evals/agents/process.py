@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sb.base.secrets.redaction import one_line, redact_text
 from sb.base.text import human_bytes, plain
 from sb.evals.agents.lines import LONGEST_LINE, MOST_BYTES
-from sb.redaction import one_line, redact_text
 
 TOKEN = "SB_EVAL_TOKEN"  # in the environment of every process of an agent, so that strays are found
 LONGEST_LOG = 8 << 10  # bytes of stderr that are kept, from its end

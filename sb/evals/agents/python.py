@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from sb.base.secrets.redaction import redact_text
 from sb.errors import UsageError
 from sb.evals.agents.agent import Processes
 from sb.evals.agents.attempt import answer_case
@@ -20,7 +21,6 @@ from sb.evals.agents.lines import AnswerLines, ProtocolError, read_json, request
 from sb.evals.agents.process import TOKEN, AgentFailure, AgentProcess, end_group, ending
 from sb.evals.answer import Answer, Task
 from sb.evals.kernel import environment
-from sb.redaction import redact_text
 
 _LOAD_S = 120.0  # seconds that the module may take to load
 

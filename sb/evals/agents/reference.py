@@ -7,10 +7,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from sb.base.secrets.redaction import one_line
 from sb.config import Config
 from sb.errors import UsageError
 from sb.evals.agents.agent import AgentUnderTest
-from sb.redaction import one_line
 
 KINDS = (
     "python:MODULE:FUNCTION",

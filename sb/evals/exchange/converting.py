@@ -11,6 +11,7 @@ import yaml
 
 from sb.base.documents import parse_yaml
 from sb.base.reading import Place, Report
+from sb.base.secrets.redaction import one_line
 from sb.errors import ConfigError, UsageError
 from sb.evals.exchange.messages import write_conversation
 from sb.evals.exchange.promptfoo import LARGEST_FILE, read_promptfoo
@@ -19,7 +20,6 @@ from sb.evals.exchange.yaml_text import yaml_text
 from sb.evals.reading import load_suites
 from sb.evals.recorded import recorded_file
 from sb.evals.templates import filled, rows_of, with_defaults
-from sb.redaction import one_line
 
 SUITE, PROMPTFOO, MESSAGES = "suite", "promptfoo", "messages"
 _YAML = (".yaml", ".yml")

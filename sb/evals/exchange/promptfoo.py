@@ -16,10 +16,10 @@ from typing import Any
 
 import yaml
 
+from sb.base.secrets.redaction import one_line
 from sb.base.values.frozen import mutable
 from sb.errors import UsageError
 from sb.evals.exchange.promptfoo_trajectory import PREFIX, TrajectoryDraft
-from sb.redaction import one_line
 
 LARGEST_FILE = 16 << 20  # bytes
 MOST_CASES = 10_000

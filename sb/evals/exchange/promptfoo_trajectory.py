@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
-from sb.redaction import one_line
+from sb.base.secrets.redaction import one_line
 
 PREFIX = "trajectory:"
 _NOT = "not-"

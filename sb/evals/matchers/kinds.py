@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sb.base.reading import Field, Place
+from sb.base.secrets.redaction import one_line, redact
 from sb.base.text import json_text
 from sb.base.values.frozen import frozen
 from sb.evals.answer import Answer
 from sb.evals.suite import Match, Matcher
-from sb.redaction import one_line, redact
 
 LONGEST = 120  # characters of an answer in a line
 

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from sb.base.classification import Finding, Sensitivity, classify
 from sb.base.reading import Field, Place, items, text
+from sb.base.secrets.redaction import one_line
 from sb.base.text import json_text, quoted_name
-from sb.classification import Finding, Sensitivity, classify
 from sb.evals.answer import Answer
 from sb.evals.matchers.kinds import Judge, MatcherKind, verdict
 from sb.evals.suite import Match
-from sb.redaction import one_line
 
 _SECRET = Sensitivity.SECRET
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from sb.base.reading import Field, Place, mapping, text
+from sb.base.secrets.redaction import one_line
 from sb.base.text import nearest
 from sb.evals.answer import Answer
 from sb.evals.matchers.kinds import Judge, MatcherKind, quote
 from sb.evals.suite import Match
-from sb.redaction import one_line
 
 LONGEST_LINE = 500  # characters of what a function says
 

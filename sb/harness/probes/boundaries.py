@@ -15,8 +15,8 @@ from sb.kernel.contracts import SafetyClass, ToolErrorCode, ToolProvenance, Tool
 from sb.kernel.harness_audit import Check
 from sb.kernel.release_tuple.release import PARTS, ReleasePart, ReleaseTuple, diff
 from sb.log.kinds import RUN_STARTED
-from sb.parts import open_charters, open_releases, open_sources
 from sb.runtime import Runtime
+from sb.runtime.parts import open_charters, open_releases, open_sources
 
 DENIED = ToolErrorCode.PERMISSION_DENIED
 _CHARTER = """\

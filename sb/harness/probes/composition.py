@@ -24,9 +24,9 @@ from sb.protocols import (
     PluginHealth,
     ToolDefinition,
 )
+from sb.protocols.types import Note
 from sb.runtime import Runtime
 from sb.stack.components import Component
-from sb.types import Note
 
 _CORE_LOG = "sb.entity"
 

@@ -15,8 +15,8 @@ from sb.kernel.contracts import SafetyClass, ToolResult
 from sb.kernel.harness_audit import Check
 from sb.kernel.registry.credentials import reference
 from sb.kernel.replay.packet import Step
-from sb.parts import open_packets
 from sb.runtime import Runtime
+from sb.runtime.parts import open_packets
 
 AGENT = "clerk"
 _NAME = "billing"

@@ -16,8 +16,8 @@ from sb.kernel.memory import MemoryBundle
 from sb.kernel.memory_read_policy import denied_reads
 from sb.memory.personal_data import met
 from sb.memory.trust.deciding import TrustDesk
-from sb.parts import open_authority
 from sb.runtime import Runtime
+from sb.runtime.parts import open_authority
 
 TTL_S = 60.0
 LOW, FLOOR = 0.1, 0.5

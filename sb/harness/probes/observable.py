@@ -19,8 +19,8 @@ from sb.kernel.harness_audit import Check
 from sb.kernel.review.log_verification import verify
 from sb.kernel.run_context import RunBudget, RunContext, SafetyMode
 from sb.log.event import Event
-from sb.parts import open_authority, open_log
 from sb.runtime import Runtime
+from sb.runtime.parts import open_authority, open_log
 from sb.store import driver
 
 DENIED = ToolErrorCode.PERMISSION_DENIED

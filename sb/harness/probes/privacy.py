@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator
 from io import StringIO
 
-from sb.classification import Sensitivity, classify
+from sb.base.classification import Sensitivity, classify
 from sb.harness.harness import Harness
 from sb.harness.probes.spans import Spans
 from sb.kernel.harness_audit import Check

@@ -12,9 +12,9 @@ from sb.kernel.contracts import SafetyClass
 from sb.kernel.harness_audit import Check
 from sb.kernel.replay.packet import Packet
 from sb.kernel.run_context import RunContext
-from sb.parts import open_packets
-from sb.reproduction import Reproduced, reproduce
+from sb.operator.reproduction import Reproduced, reproduce
 from sb.runtime import Runtime
+from sb.runtime.parts import open_packets
 
 AGENT = "clerk"
 

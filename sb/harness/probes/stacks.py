@@ -8,8 +8,8 @@ from typing import Any
 from sb.errors import VersionConflictError
 from sb.harness.probes.failures import refusal
 from sb.kernel.harness_audit import Check
+from sb.protocols.types import Note, Value
 from sb.runtime import Runtime
-from sb.types import Note, Value
 
 SHELF = "shelf"  # a stack of its own, beside the one in which Brains keep what they remember
 BUDGETS = (100, 200, 2000)

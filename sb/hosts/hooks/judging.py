@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from sb.base.secrets.redaction import one_line
 from sb.config import Config
 from sb.config.guards import MARK, OFF, QUARANTINE, REFUSE
 from sb.errors import SBError
@@ -30,7 +31,6 @@ from sb.hosts.hooks.wording import MUST_APPROVE, asks, denied, message_refused, 
 from sb.kernel.contracts import SafetyClass, ToolResult
 from sb.kernel.execution.external import OPERATORS_OWN
 from sb.log.event import Subject
-from sb.redaction import one_line
 from sb.tools.hosted.contracts import SHELL, UNKNOWN, WRITE_CONFIG
 from sb.tools.hosted.files import SESSION
 
@@ -130,7 +130,7 @@ def _remembered(session: HookSession) -> HookVerdict:
 
 def _gated_message(session: HookSession) -> HookVerdict:
     """Put on record what the last message of a turn holds that is not for whoever reads it, and have it written again."""
-    from sb.parts import output_gate
+    from sb.runtime.parts import output_gate
 
     gate, run = output_gate(session.runtime.log), session.run
     _, labels = gate.gated(session.event.text, run)

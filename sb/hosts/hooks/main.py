@@ -271,7 +271,7 @@ def _defaults() -> Any:
 
 
 def _reason(error: BaseException) -> str:
-    from sb.redaction import one_line
+    from sb.base.secrets.redaction import one_line
 
     known = isinstance(error, SBError | ConfigError | ValueError)
     text = str(error) if known else f"{type(error).__name__}: {error}"

@@ -24,7 +24,14 @@ from sb.kernel.reversibility.contracts import ReversalClass
 from sb.kernel.reversibility.mutations import Reversibility
 from sb.kernel.review.explain import Judge
 from sb.kernel.run_context import SafetyMode
-from sb.parts import granted_permissions, hosted_files, judging_files, open_policy, open_registry, shell_rules
+from sb.runtime.parts import (
+    granted_permissions,
+    hosted_files,
+    judging_files,
+    open_policy,
+    open_registry,
+    shell_rules,
+)
 from sb.shell.programs.ruleset import judged_by
 from sb.shell.snapshots.area import Area
 from sb.tools.hosted.guarding import guarded

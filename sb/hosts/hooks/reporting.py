@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from sb.base.secrets.redaction import redact
 from sb.base.values.canonical import NotCanonical, canonical_bytes
 from sb.hosts.hooks.event import Moment, NativeCall
 from sb.hosts.hooks.guards.astray import FIELD, Astray, astray, warning
@@ -13,7 +14,6 @@ from sb.hosts.hooks.judged_call import JudgedCall
 from sb.hosts.hooks.session import HookSession
 from sb.kernel.calls.intents import Intent
 from sb.kernel.execution.external import Report
-from sb.redaction import redact
 from sb.tools.hosted.contracts import KEPT, KEPT_NETWORK
 from sb.tools.hosted.files import SESSION
 

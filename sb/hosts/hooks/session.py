@@ -15,8 +15,8 @@ from sb.hosts.hooks.project import context_of, recorded_project
 from sb.kernel.calls.intents import Intent
 from sb.kernel.review.session_conflicts import SessionConflicts
 from sb.log.kinds import RUN_STARTED
-from sb.parts import hosted_files, shell_rules
 from sb.runtime import Runtime
+from sb.runtime.parts import hosted_files, shell_rules
 from sb.shell.programs.ruleset import SHIPPED_RULES, Ruleset
 from sb.tools.hosted.contracts import KEPT, KEPT_NETWORK
 

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sb.config.home import Home
-from sb.confinement import processes
-from sb.confinement.bubblewrap import mount_point, starting
-from sb.confinement.landlock import INSIDE
-from sb.confinement.store import ANY, SESSION
+from sb.hosts.confinement import processes
+from sb.hosts.confinement.bubblewrap import mount_point, starting
+from sb.hosts.confinement.landlock import INSIDE
+from sb.hosts.confinement.store import ANY, SESSION
 from sb.hosts.install.files import read_file, replace
 from sb.tools.hosted.guarding import confiner_path
 

@@ -70,7 +70,7 @@ class FileChange:
     @property
     def diff(self) -> str:
         """The change as a diff, with recognised secrets masked."""
-        from sb.redaction import redact_text
+        from sb.base.secrets.redaction import redact_text
 
         old, new = (
             (content or b"").decode(errors="replace").splitlines()

@@ -10,8 +10,8 @@ from sb.base.duration import human_age
 from sb.base.sources import SYSTEM_CLOCK
 from sb.base.text import plain
 from sb.config import Config
-from sb.confinement.store import ConfineStore
 from sb.errors import SBError
+from sb.hosts.confinement.store import ConfineStore
 from sb.hosts.hook_engine import engine_of_hooks
 from sb.hosts.hooks import resident
 from sb.hosts.install.checking import runtime_findings

@@ -15,8 +15,8 @@ from pathlib import Path
 from sb.base.sources import SYSTEM_CLOCK
 from sb.base.values.frozen import frozen
 from sb.config.home import Home
-from sb.confinement.store import ConfineStore
 from sb.errors import UsageError
+from sb.hosts.confinement.store import ConfineStore
 from sb.hosts.hooks import resident
 from sb.hosts.install.documents import Format, Malformed
 from sb.hosts.install.entries import Layout, merged, stripped

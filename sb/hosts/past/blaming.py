@@ -9,13 +9,13 @@ from dataclasses import field
 from pathlib import Path
 from typing import NamedTuple
 
+from sb.base.secrets.redaction import one_line, redact_text
 from sb.base.values.frozen import frozen, mutable
 from sb.errors import NotFoundError, UsageError
 from sb.hosts.past.changes import Change, changes_of
 from sb.hosts.past.replaying import MOST_WORK, Replay
 from sb.hosts.scanning import Source
 from sb.hosts.transcripts import CallEnded, Prompt, RecordedCall, Transcript, is_path, open_regular
-from sb.redaction import one_line, redact_text
 
 LONGEST_FILE = 4 << 20  # bytes
 LONGEST_PROMPT = 400  # characters

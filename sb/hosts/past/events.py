@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import field
 
+from sb.base.secrets.redaction import one_line, redact_text
 from sb.base.text import plain, storable
 from sb.base.values.frozen import mutable
 from sb.hosts.hooks.project import project_of
@@ -26,7 +27,6 @@ from sb.hosts.transcripts import (
 from sb.memory.foreign.record import ForeignMemory
 from sb.memory.scoped_values import scope_of_project
 from sb.memory.sessions import PAST_SESSION
-from sb.redaction import one_line, redact_text
 
 LONGEST = 4_000  # characters of what was asked or answered
 _MOST_MASKED = 16_384  # characters that are searched for secrets before the rest is cut off

@@ -7,6 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
+from sb.base.secrets.redaction import one_line
 from sb.errors import ConfigError, NotFoundError
 from sb.kernel.agent_charter.charter import AgentCharter, version_key
 from sb.kernel.agent_charter.charter_files import AGENT_NAME, CharterFiles
@@ -14,7 +15,6 @@ from sb.kernel.authority.signing import Decider
 from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
 from sb.kernel.boundaries.owners import Owners
 from sb.log.event_log import EventLog
-from sb.redaction import one_line
 
 
 class CharterState(StrEnum):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from sb.base.secrets.redaction import redact, redact_json
 from sb.base.sources import MICROSECONDS, iso_micros
 from sb.base.values.canonical import encode
 from sb.config import groups
@@ -41,7 +42,6 @@ from sb.kernel.registry.arguments import hidden_names
 from sb.log.event import Subject
 from sb.log.event_log import LogWrite
 from sb.log.kinds import APPROVAL_REQUESTED, APPROVAL_USED
-from sb.redaction import redact, redact_json
 
 POLL_S = 0.1
 

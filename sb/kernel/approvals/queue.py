@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from enum import StrEnum
 
+from sb.base.secrets.redaction import one_line
 from sb.base.sources import micros
 from sb.base.text import nearest
 from sb.errors import NotFoundError
@@ -22,7 +23,6 @@ from sb.kernel.calls.approval import (
     grant_of,
 )
 from sb.log.event_log import EventLog
-from sb.redaction import one_line
 
 _FROM = "FROM approvals AS a JOIN events AS e ON e.id = a.event_id"
 SELECT_APPROVALS = f"SELECT {APPROVAL_COLUMNS}, e.payload {_FROM}"

@@ -10,6 +10,7 @@ import getpass
 from collections.abc import Callable
 from pathlib import Path
 
+from sb.base.secrets.redaction import redact_text
 from sb.base.sources import iso
 from sb.base.text import nearest, plain
 from sb.base.values.signatures import key_id_of, public_bytes
@@ -21,7 +22,6 @@ from sb.kernel.authority.signing import Decider, Label, Operator
 from sb.log.event import Subject
 from sb.log.event_log import EventLog
 from sb.log.kinds import OPERATOR_CHANGED
-from sb.redaction import redact_text
 
 Ask = Callable[[str], str]
 

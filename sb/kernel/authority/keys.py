@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sb.base.files import write_atomic
+from sb.base.secrets.redaction import one_line
 from sb.base.text import nearest, plain
 from sb.base.values.canonical import canonical_bytes
 from sb.base.values.signatures import PUBLIC_PREFIX
 from sb.errors import ConfigError, DeniedError, NotFoundError, UsageError
 from sb.kernel.authority.signing import Operator
-from sb.redaction import one_line
 
 NAME = re.compile(r"[a-z][a-z0-9._-]{0,63}")
 SHORTEST_PASSPHRASE = 8

@@ -9,11 +9,11 @@ import base64
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from sb.base.secrets.redaction import redact_text
 from sb.base.text import plain
 from sb.base.values.canonical import canonical_bytes
 from sb.base.values.signatures import key_id_of
 from sb.errors import UsageError
-from sb.redaction import redact_text
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey

@@ -6,13 +6,13 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
+from sb.base.secrets.redaction import one_line
 from sb.base.sources import micros
 from sb.base.values.canonical import canonical_bytes, digest
 from sb.errors import ConfigError
 from sb.kernel.contracts import CHARTER_SURFACE, KERNEL_SURFACE, RELEASE_SURFACE, REVERSAL_SURFACE
 from sb.kernel.registry.registry import RegisteredTool, ToolRegistry
 from sb.log.event_log import EventLog, LogWrite
-from sb.redaction import one_line
 from sb.store import driver
 
 SURFACES = (KERNEL_SURFACE, REVERSAL_SURFACE)  # of tools

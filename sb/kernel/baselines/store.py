@@ -12,6 +12,7 @@ from dataclasses import field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from sb.base.secrets.redaction import one_line, redact_text
 from sb.base.sources import iso, iso_micros
 from sb.base.text import nearest, plain
 from sb.base.values.frozen import mutable
@@ -26,7 +27,6 @@ from sb.log.event import Event, Subject
 from sb.log.event_log import EventLog
 from sb.log.kinds import BASELINE_CHANGED
 from sb.log.people_events import ABOUT, sound
-from sb.redaction import one_line, redact_text
 
 RECENT_S = 1.0
 _NEWEST = "SELECT max(id) FROM events WHERE call_id = ? AND substr(kind, 1, 7) <> 'kernel.'"

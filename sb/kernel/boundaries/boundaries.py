@@ -7,6 +7,7 @@ from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from sb import __version__
+from sb.base.secrets.redaction import one_line
 from sb.base.text import nearest
 from sb.config.model import INTENT
 from sb.errors import DeniedError
@@ -19,7 +20,6 @@ from sb.kernel.contracts import AgentCapabilities, ToolErrorCode, ToolProvenance
 from sb.kernel.release_tuple.releases import Releases
 from sb.kernel.run_context import INTENT_UNSTATED, RECOVERY_AGENT, RunContext
 from sb.log.event_log import LogWrite
-from sb.redaction import one_line
 
 ENFORCE = "enforce"
 _NAME = re.compile(INTENT)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
 
+from sb.base.secrets.redaction import one_line, scrub
 from sb.kernel.calls.approval import STANDING, Approval
 from sb.kernel.calls.intents import IntentState, Step
 from sb.kernel.contracts import Assumption, ReversalSpec, ToolErrorCode, ToolSpec
@@ -16,7 +17,6 @@ from sb.kernel.registry.registry import RegisteredTool, ToolFunction
 from sb.kernel.run_context import RiskDimension, RunContext
 from sb.log.event import Subject
 from sb.log.event_log import LogWrite
-from sb.redaction import one_line, scrub
 
 LONGEST_UNKNOWN_ID = 200  # characters
 MOST_NAMES = 50

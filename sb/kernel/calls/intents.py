@@ -12,6 +12,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from sb.base.secrets.redaction import Masking
 from sb.base.sources import micros
 from sb.base.values.canonical import digest, encode
 from sb.errors import StoreCorrupt
@@ -22,7 +23,6 @@ from sb.log.event import EVENT_COLUMNS, Event, Subject
 from sb.log.event_log import EventLog, LogWrite
 from sb.log.kinds import TOOL_DISPATCH
 from sb.log.people_events import sound
-from sb.redaction import Masking
 from sb.store import driver
 
 HOST = os.uname().nodename  # what socket.gethostname says, without its module

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from sb.base.secrets.redaction import scrub
 from sb.base.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids, micros
 from sb.errors import SBError, UsageError
 from sb.kernel.compensation.outcome import (
@@ -32,7 +33,6 @@ from sb.kernel.recovery_loop.external_reversal import ExternalReversal
 from sb.kernel.reversibility.mutations import MutationStore, secrets_of
 from sb.kernel.run_context import RunContext
 from sb.log.event import Subject
-from sb.redaction import scrub
 from sb.store import driver
 
 MOST_ATTEMPTS = 10

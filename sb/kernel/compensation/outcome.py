@@ -7,12 +7,12 @@ from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
+from sb.base.secrets.redaction import one_line
 from sb.base.values.frozen import frozen
 from sb.kernel.contracts import Assumption, ToolResult
 from sb.kernel.error_classifier.verdicts import CompensationAction, Verdict, safe_line
 from sb.kernel.run_context import RunContext
 from sb.log.event import Subject
-from sb.redaction import one_line
 
 
 class CompensationKind(StrEnum):

@@ -8,11 +8,11 @@ from enum import StrEnum
 from typing import Any
 
 from sb.base.duration import human_duration
+from sb.base.secrets.redaction import one_line
 from sb.base.sources import SYSTEM_CLOCK, Clock
 from sb.base.values.frozen import frozen
 from sb.errors import ContractError, DeniedError
 from sb.kernel.policy.patterns import permits
-from sb.redaction import one_line
 
 SENSITIVITIES = ("public", "internal", "personal", "payment", "secret")
 _SHOWN = 120  # characters of an address in a reason

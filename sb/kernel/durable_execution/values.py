@@ -6,9 +6,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from sb.base.secrets.redaction import one_line
 from sb.base.values.canonical import NotCanonical, encode, freeze
 from sb.errors import UsageError
-from sb.redaction import one_line
 
 LONGEST_NAME = 200
 

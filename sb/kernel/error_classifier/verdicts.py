@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
 
+from sb.base.secrets.redaction import one_line
 from sb.base.sources import SYSTEM_CLOCK, Clock
 from sb.base.values.frozen import frozen
 from sb.errors import UsageError
@@ -18,7 +19,6 @@ from sb.kernel.error_classifier.error_codes import causes, message_for
 from sb.kernel.error_classifier.provider_errors import retry_after_s
 from sb.kernel.error_kinds import ErrorKind, marked
 from sb.kernel.results import Effect
-from sb.redaction import one_line
 
 LONGEST_MESSAGE = 500  # characters
 

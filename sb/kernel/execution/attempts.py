@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from sb.base.secrets.redaction import scrub
+from sb.base.secrets.sources import COMMAND_S
 from sb.base.sources import Clock, Ids
 from sb.base.text import human_bytes
 from sb.base.values.canonical import NotCanonical, freeze
@@ -24,8 +26,6 @@ from sb.kernel.registry.credentials import Credentials
 from sb.kernel.registry.registry import IDEMPOTENCY_KEY, ToolFunction
 from sb.kernel.registry.workers import DeadlineExceeded, Workers
 from sb.kernel.results import Effect
-from sb.redaction import scrub
-from sb.secret_sources import COMMAND_S
 
 if TYPE_CHECKING:
     import asyncio

@@ -7,8 +7,8 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import accumulate
 
+from sb.base.secrets.redaction import secret_findings
 from sb.kernel.red_team.hidden_texts import from_base64
-from sb.redaction import secret_findings
 
 _OF_A_TOKEN = r"[A-Za-z0-9_\-+/=.]"
 # Each part is bounded, so that no text takes more than linear time.

@@ -14,6 +14,7 @@ from functools import cached_property, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from sb.base.secrets.redaction import redact, redact_text
 from sb.base.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.config import groups
 from sb.errors import DeniedError, SBError
@@ -44,7 +45,6 @@ from sb.kernel.results import Effect
 from sb.kernel.reversibility.mutations import MutationStore, Reversibility
 from sb.kernel.run_context import RiskDimension, RunContext, SafetyMode
 from sb.log.event_log import EventLog
-from sb.redaction import redact, redact_text
 from sb.store import driver
 
 if TYPE_CHECKING:

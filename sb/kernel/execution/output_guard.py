@@ -7,9 +7,10 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
+from sb.base.classification import Classification, Finding, Sensitivity, classify
+from sb.base.secrets.redaction import MASK
 from sb.base.text import INVISIBLE
 from sb.base.values.canonical import freeze
-from sb.classification import Classification, Finding, Sensitivity, classify
 from sb.config.guards import REDACT
 from sb.kernel.calls.call import ToolCall
 from sb.kernel.execution.disguised_values import encoded_texts, split_secrets
@@ -19,7 +20,6 @@ from sb.kernel.run_context import RunContext
 from sb.log.event import Subject
 from sb.log.event_log import EventLog
 from sb.log.kinds import OUTPUT_GATED
-from sb.redaction import MASK
 
 _SPLIT = 0.9  # how sure a secret is that something divides
 TOO_LONG = "too_long"  # stands for a text that was searched in part

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from sb.base.secrets.redaction import redact_json, redact_text, scrub
 from sb.base.sources import micros
 from sb.errors import SBError
 from sb.kernel.approvals.gate import ApprovalGate
@@ -41,7 +42,6 @@ from sb.log.kinds import (
     TOOL_DISPATCH,
     TOOL_POLICY_BLOCKED,
 )
-from sb.redaction import redact_json, redact_text, scrub
 from sb.store import driver
 
 if TYPE_CHECKING:  # what is off need not be loaded

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from sb.base.secrets.redaction import one_line
 from sb.kernel.calls.call import ToolCall
 from sb.kernel.contracts import ToolErrorCode
 from sb.kernel.execution.outcome import Outcome
 from sb.kernel.results import Effect
-from sb.redaction import one_line
 
 
 class ResultGuard(Protocol):

@@ -11,9 +11,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from sb.base.secrets.redaction import redact_json
 from sb.kernel.contracts import ToolResult, ToolSpec
 from sb.kernel.run_context import RunContext
-from sb.redaction import redact_json
 
 SCOPE = "sb.kernel"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from sb.base.secrets.redaction import one_line
 from sb.base.values.frozen import frozen
 from sb.errors import UsageError
 from sb.kernel.harness_audit.grading import FORMAT, AuditReport, ControlStatus
-from sb.redaction import one_line
 
 _RANK = {
     str(status): rank

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from sb.base.secrets.redaction import one_line
 from sb.base.sources import iso_micros
 from sb.base.text import nearest
 from sb.base.values.frozen import frozen
@@ -18,7 +19,6 @@ from sb.kernel.incident_response.severity import Impact, Reach, Severity, severi
 from sb.kernel.incident_response.statements import INCIDENTS, Statement, Statements
 from sb.log.event_log import EventLog
 from sb.log.kinds import INCIDENT_CLOSED, INCIDENT_OPENED
-from sb.redaction import one_line
 
 
 @frozen

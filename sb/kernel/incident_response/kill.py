@@ -6,10 +6,10 @@ import shlex
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from sb.base.secrets.redaction import one_line
 from sb.base.text import nearest, plain, revealed_line
 from sb.errors import UsageError
 from sb.kernel.contracts import SafetyClass
-from sb.redaction import one_line
 
 LONGEST_TARGET = 300  # characters
 

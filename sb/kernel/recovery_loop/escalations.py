@@ -9,6 +9,7 @@ import json
 from enum import StrEnum
 from typing import Any
 
+from sb.base.secrets.redaction import one_line
 from sb.base.sources import MICROSECONDS, iso_micros
 from sb.base.text import nearest
 from sb.base.values.frozen import frozen
@@ -21,7 +22,6 @@ from sb.log.event_log import EventLog
 from sb.log.kinds import RECOVERY_DISMISSED, RECOVERY_ESCALATED
 from sb.log.people_events import sound
 from sb.log.references import full_id
-from sb.redaction import one_line
 
 
 class EscalationState(StrEnum):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from sb.base.secrets.redaction import scrub
 from sb.base.sources import MICROSECONDS
 from sb.base.values.canonical import canonical_bytes
 from sb.kernel.calls.intents import Intents, IntentState, announcement, step_of
@@ -21,7 +22,6 @@ from sb.kernel.reversibility.mutations import MutationStore, secrets_of
 from sb.kernel.run_context import RECOVERY_AGENT
 from sb.log.event import Subject
 from sb.log.kinds import RUN_STARTED, TOOL_DISPATCH
-from sb.redaction import scrub
 
 _LONGEST_S = 86_400  # after which it cannot be running any more
 

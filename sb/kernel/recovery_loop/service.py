@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from sb.base.secrets.redaction import scrub
 from sb.base.sources import MICROSECONDS
 from sb.errors import DeniedError, SBError
 from sb.kernel.approvals.disclosure import SHOWN, arguments_of
@@ -45,7 +46,6 @@ from sb.kernel.reversibility.mutations import assumption_name, secrets_of
 from sb.kernel.run_context import RECOVERY_AGENT, RunContext
 from sb.log.event import Subject
 from sb.log.kinds import RECOVERY_DECIDED, RECOVERY_DISMISSED, RECOVERY_INVALIDATED
-from sb.redaction import scrub
 
 _NO_WINDOW_S = 30 * 86_400  # how long a reversal without a window waits for a decision
 _ASKED_AGAIN = (

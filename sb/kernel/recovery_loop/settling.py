@@ -6,6 +6,7 @@ import json
 from enum import StrEnum
 from typing import Any
 
+from sb.base.secrets.redaction import one_line, redact_json
 from sb.base.text import nearest
 from sb.base.values.canonical import NotCanonical, freeze
 from sb.errors import NotFoundError, SBError, UsageError
@@ -24,7 +25,6 @@ from sb.kernel.reversibility.mutations import Done, sources_of
 from sb.log.event import Subject
 from sb.log.event_log import EventLog, LogWrite
 from sb.log.kinds import RECOVERY_SETTLED, TOOL_DISPATCH
-from sb.redaction import one_line, redact_json
 
 # A failure of the same call that went before a person is answered with that.
 _NOT_OPEN_ANY_MORE = (

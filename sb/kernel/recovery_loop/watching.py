@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import field, replace
 from typing import Any
 
+from sb.base.secrets.redaction import one_line, scrub
 from sb.base.sources import iso_micros
 from sb.base.values.frozen import frozen
 from sb.errors import StoreCorrupt
@@ -24,7 +25,6 @@ from sb.kernel.run_context import RunContext
 from sb.log.event import EVENT_COLUMNS
 from sb.log.kinds import RECOVERY_INVALIDATED
 from sb.log.people_events import sound
-from sb.redaction import one_line, scrub
 
 LONGEST_SHOWN = 200  # characters of an answer
 

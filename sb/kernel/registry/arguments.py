@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sb.base.text import nearest
-from sb.kernel.contracts import ToolSpec, value_matches
-from sb.redaction import (
+from sb.base.secrets.redaction import (
     EVERYTHING,
     SENSITIVE,
     leaves,
@@ -14,6 +12,8 @@ from sb.redaction import (
     redact,
     spellings,
 )
+from sb.base.text import nearest
+from sb.kernel.contracts import ToolSpec, value_matches
 
 LONGEST_LOGGED_TEXT = 4096  # characters of one string
 LONGEST_NAME = 64  # characters of an argument's name that nobody declared

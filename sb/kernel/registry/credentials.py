@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from sb.base.secrets.sources import COMMAND_S, fetch
 from sb.config.credentials import CredentialSource
 from sb.errors import ContractError
 from sb.kernel.contracts import ToolErrorCode, ToolSpec
 from sb.kernel.results import ToolError
-from sb.secret_sources import COMMAND_S, fetch
 
 CREDENTIALS = "credentials"  # in a contract's metadata
 _NONE: Mapping[str, CredentialSource] = {}

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sb.base.secrets.redaction import one_line
 from sb.base.text import nearest
 from sb.base.values.canonical import canonical_bytes
 from sb.config import Config, current_settings
@@ -22,7 +23,6 @@ from sb.kernel.registry.registry import ToolRegistry
 from sb.kernel.release_tuple.release import ReleasePart, ReleaseTuple, diff
 from sb.kernel.run_context import RunContext
 from sb.log.event_log import EventLog, LogWrite
-from sb.redaction import one_line
 
 TOOLS_SURFACE = "release-tools"  # of the contracts behind the part `tools`
 _ALL_TOOLS = "tools"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from sb.base.secrets.redaction import redact
 from sb.kernel.replay.packet import Packet, Step
-from sb.redaction import redact
 
 _FACETS = (  # of a call that both made: what may differ, as people say it
     ("fingerprint", "contract"),

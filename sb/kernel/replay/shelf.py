@@ -13,6 +13,7 @@ from typing import Any
 
 from sb import __version__
 from sb.base.files import write_atomic
+from sb.base.secrets.redaction import one_line
 from sb.base.sources import Clock
 from sb.base.values.references import full_one
 from sb.errors import ConfigError, NotFoundError, SBError, UsageError
@@ -21,7 +22,6 @@ from sb.kernel.execution.outcome import Outcome
 from sb.kernel.replay.packet import Packet, ended_facts, packet_of, refused_facts
 from sb.kernel.replay.packet_file import PacketFile, PacketFull
 from sb.kernel.run_context import RunContext
-from sb.redaction import one_line
 from sb.store.secret import derived_key, home_secret
 
 _AGENTS = "agents.json"

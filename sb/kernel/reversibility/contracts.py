@@ -12,10 +12,10 @@ from enum import StrEnum
 from functools import cache, cached_property, lru_cache
 from typing import Any
 
+from sb.base.secrets.redaction import SENSITIVE, redact
 from sb.base.sources import iso_micros
 from sb.base.values.frozen import frozen
 from sb.errors import ContractError, SBError
-from sb.redaction import SENSITIVE, redact
 
 _PATH = re.compile(r"(args|result|call)\.([A-Za-z0-9_.-]+?)(\?)?")
 _HOLE = re.compile(r"\{([^{}]*)\}")

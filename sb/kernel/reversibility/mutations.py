@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from sb.base.secrets.redaction import one_line, redact_text, scrub
 from sb.base.sources import micros
 from sb.base.values.canonical import digest, encode
 from sb.errors import NotFoundError, StoreCorrupt, UsageError
@@ -34,7 +35,6 @@ from sb.kernel.reversibility.contracts import (
 from sb.log.event import EVENT_COLUMNS, Subject
 from sb.log.event_log import EventLog, LogWrite
 from sb.log.people_events import sound
-from sb.redaction import one_line, redact_text, scrub
 from sb.store import driver
 
 _NUMBER_ALONE = re.compile(r"mut_([0-9]{1,13})(_[0-9a-f]{0,3})?")  # enough to name a mutation

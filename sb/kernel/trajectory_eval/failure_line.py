@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
+from sb.base.secrets.redaction import one_line, redact
 from sb.base.text import json_text, quoted_name
 from sb.kernel.trajectory_eval.arguments import MISSING, difference
 from sb.kernel.trajectory_eval.model import RecordedCall, Trajectory
-from sb.redaction import one_line, redact
 
 _MOST = 5  # items of one sort
 _NAME = 80  # characters

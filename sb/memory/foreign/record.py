@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sb.base.values.frozen import frozen
-from sb.types import CATEGORIES, Decision, EntityRecord, Event, Fact
-from sb.types.vocabulary import ENTITY_TYPES, EVENT_TYPES
+from sb.protocols.types import CATEGORIES, Decision, EntityRecord, Event, Fact
+from sb.protocols.types.vocabulary import ENTITY_TYPES, EVENT_TYPES
 
 _LATEST = 253_402_300_800.0  # seconds since the epoch: the year 10000
 _MILLISECONDS_FROM = 10_000_000_000.0  # larger numbers are no seconds of this century

@@ -8,9 +8,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from sb.base.secrets.redaction import one_line
 from sb.errors import StoreError, UsageError
 from sb.memory.foreign.record import ForeignMemory, texts_in
-from sb.redaction import one_line
 from sb.store import driver
 
 Row = Mapping[str, Any]

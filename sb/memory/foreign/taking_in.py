@@ -7,6 +7,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
+from sb.base.secrets.redaction import one_line
 from sb.base.text import nearest
 from sb.base.values.frozen import frozen
 from sb.errors import UsageError
@@ -17,7 +18,6 @@ from sb.memory.foreign import tables, texts
 from sb.memory.foreign.record import ForeignMemory, moment
 from sb.memory.foreign.texts import Reader
 from sb.memory.views import View
-from sb.redaction import one_line
 from sb.store.records.places import Execute, Place, checked_scope
 from sb.store.records.sessions import Session
 

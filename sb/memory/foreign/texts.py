@@ -12,9 +12,9 @@ from typing import Any
 
 import yaml
 
+from sb.base.secrets.redaction import one_line
 from sb.errors import UsageError
 from sb.memory.foreign.record import ForeignMemory, texts_in
-from sb.redaction import one_line
 
 LONGEST = (
     128 << 20

@@ -20,8 +20,8 @@ from sb.memory.space import Space
 from sb.memory.trust.authority import with_authority
 from sb.memory.trust.store import KIND, place_of_operators
 from sb.memory.writer import Batch, Writer
+from sb.protocols.types import TrustAssessment
 from sb.store.records.rows import to_moment
-from sb.types import TrustAssessment
 
 TRUST_SET = "memory.trust_set"
 kinds.register(TRUST_SET, "A person said how far an agent is trusted")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from sb.types import SourceType
+from sb.protocols.types import SourceType
 
 GENERAL = "general"  # the domain of an assessment that holds for everything
 OPERATORS = "sb:operators"  # who assessed, where an operator did; no agent can have that name

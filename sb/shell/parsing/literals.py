@@ -10,7 +10,7 @@ import itertools
 import re
 from collections.abc import Iterator
 
-from sb.redaction import secret_spans
+from sb.base.secrets.redaction import secret_spans
 from sb.shell.parsing.nodes import Node, Pipeline, Simple, Unparsed
 from sb.shell.parsing.syntax import parse
 from sb.shell.parsing.words import is_literal

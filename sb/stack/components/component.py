@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from sb.protocols import InferenceService
+from sb.protocols.types import SearchResult
 from sb.stack.registry import no_op
 from sb.stack.storage import StackStorage
-from sb.types import SearchResult
 
 
 class Component:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
+from sb.protocols.types import Episode
 from sb.stack.components.component import Component
 from sb.stack.components.prompts import asked
 from sb.stack.promotion import Pattern
 from sb.stack.storage import StackStorage
-from sb.types import Episode
 
 _SHOWN = 60  # episodes that a model is shown
 _MOST = 5  # themes that are taken from one answer

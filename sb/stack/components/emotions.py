@@ -8,11 +8,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from sb.protocols.types import Episode
 from sb.stack.components.component import Component
 from sb.stack.components.prompts import asked, number_within, words_within
 from sb.stack.emotion_lexicon import felt
 from sb.stack.storage import StackStorage
-from sb.types import Episode
 
 _FIELDS = ("emotional_valence", "emotional_arousal", "emotional_tags")
 _JUDGED = (

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from sb.protocols.types import MemorySuggestion, RawEntry
 from sb.stack.components.component import Component
 from sb.stack.components.prompts import asked, number_within
 from sb.stack.storage import StackStorage
-from sb.types import MemorySuggestion, RawEntry
 
 _AT_ONCE = 50  # raw entries
 _SHORTEST = 10  # characters of an entry that may say something

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from sb.base.secrets.redaction import Masking
+from sb.base.secrets.shapes import may_hold_secret
 from sb.memory.masking import Labels
 from sb.memory.personal_data import (
     APART,
@@ -16,8 +18,6 @@ from sb.memory.personal_data import (
     redacted,
 )
 from sb.memory.personal_values import labels_in, masked
-from sb.redaction import Masking
-from sb.secret_shapes import may_hold_secret
 from sb.stack.sync.change_log import StoredChange
 from sb.stack.sync.changes import KEYED, STANDING, TRUST, Change
 from sb.stack.sync.feed import Feed

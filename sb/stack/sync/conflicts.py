@@ -10,6 +10,7 @@ from sb.base.values.references import full_one
 from sb.errors import NotFoundError
 from sb.memory.masking import masked_text
 from sb.memory.writer import Batch, Inserter, Writer
+from sb.protocols.types import SyncConflict
 from sb.stack.container import Container
 from sb.stack.sync.arrivals import Arrivals
 from sb.stack.sync.change_log import NEW, StoredChange
@@ -21,7 +22,6 @@ from sb.stack.views import VIEWS, to_view
 from sb.store.records.columns import QUARANTINED, SUPERSEDED, Row
 from sb.store.records.places import Execute
 from sb.store.records.rows import content, from_row, to_moment
-from sb.types import SyncConflict
 
 _WITHHELD = "withheld: it is quarantined"
 _REFUSED = "withheld: you may not read it"

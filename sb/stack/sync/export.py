@@ -8,11 +8,11 @@ from pathlib import Path
 from sb.config import Config
 from sb.errors import StoreError
 from sb.memory.space import Space
+from sb.protocols.types import StackState
 from sb.stack.sync.exchange import Exchange, Reach
 from sb.stack.sync.feed import Feed
 from sb.store.backup import back_up
 from sb.store.database import open_database
-from sb.types import StackState
 
 
 def exported(feed: Feed, config: Config, reach: Reach, path: Path) -> int:

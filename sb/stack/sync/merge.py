@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from sb.base.secrets.redaction import MASK
 from sb.base.values.frozen import frozen
-from sb.redaction import MASK
 from sb.stack.sync.changes import KEYED, STANDING, TEXT, TRUST, Change
 
 _ABOUT_THE_TEXT = frozenset({STANDING, TRUST, KEYED, "category"})  # were said of what the text was before

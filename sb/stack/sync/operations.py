@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from sb.config import Config
 from sb.protocols import SyncResult
+from sb.protocols.types import SyncConflict
 from sb.stack.container import Container
 from sb.store.records.rows import to_seconds
-from sb.types import SyncConflict
 
 if TYPE_CHECKING:
     from sb.stack.sync.conflicts import Keep

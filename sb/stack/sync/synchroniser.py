@@ -19,6 +19,7 @@ from sb.memory.bundles import MEMORY_EXPORTED
 from sb.memory.quarantine.refusals import attacks_on_record
 from sb.memory.space import Space
 from sb.protocols import SyncResult
+from sb.protocols.types import StackState, SyncConflict
 from sb.stack.container import Container
 from sb.stack.provenance import check_writable
 from sb.stack.sync.conflicts import Conflicts, Keep, open_conflicts
@@ -28,7 +29,6 @@ from sb.stack.sync.feed import Feed
 from sb.stack.sync.pending import pending
 from sb.stack.sync.seals import Sealer
 from sb.store.database import open_database
-from sb.types import StackState, SyncConflict
 
 SYNCED = "memory.synced"
 kinds.register(SYNCED, "A stack was synchronised with another database")

@@ -15,8 +15,8 @@ from functools import cached_property
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from sb.base.values.frozen import frozen
-from sb.types import Remembered
-from sb.types import vocabulary as words
+from sb.protocols.types import Remembered
+from sb.protocols.types import vocabulary as words
 
 Range = tuple[float, float]
 Types = frozenset[type]

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sb import types
+from sb.protocols import types
+from sb.protocols.types import vocabulary as words
 from sb.store.records.descriptor import Descriptor
-from sb.types import vocabulary as words
 
 
 def _folded(name: str) -> str:

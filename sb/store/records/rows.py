@@ -36,7 +36,7 @@ def to_row(record: Any, former: Row | None = None) -> Row:
     Beside the columns of `records` it has `accessed` and `last_accessed`, where a new record's reads start.
 
     Args:
-        record: of a type in `sb.types`.
+        record: of a type in `sb.protocols.types`.
         former: the row that this one takes the place of: what a newer version of `sb` wrote into its `fields` and
             this one does not know is kept.
 

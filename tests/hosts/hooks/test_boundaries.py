@@ -9,7 +9,7 @@ import pytest
 
 from sb.hosts.hooks.event import Decision
 from sb.kernel.authority.signing import Label
-from sb.parts import open_charters
+from sb.runtime.parts import open_charters
 from tests.hosts.hooks.conftest import Host
 
 CHARTER = """\

@@ -14,14 +14,14 @@ import pytest
 
 from sb.base.sources import SYSTEM_CLOCK
 from sb.config.home import Home
-from sb.confinement.profile import Profile
-from sb.confinement.store import ConfineStore
-from sb.confinement.watched import watch
+from sb.hosts.confinement.profile import Profile
+from sb.hosts.confinement.store import ConfineStore
+from sb.hosts.confinement.watched import watch
 from sb.hosts.hooks.calls.context import SHELL_PREFIX
 from sb.hosts.hooks.event import Decision, HookVerdict
 from sb.kernel.authority.signing import Label
 from sb.tools.hosted.guarding import confiner_path
-from tests.confinement.conftest import git
+from tests.hosts.confinement.conftest import git
 from tests.hosts.hooks.conftest import Host
 from tests.rows import rows
 

@@ -12,7 +12,7 @@ from sb.config.home import Home
 from sb.hosts.hooks.calls.context import SHELL_PREFIX
 from sb.hosts.hooks.event import Decision, HookVerdict
 from sb.tools.hosted.guarding import confiner_path
-from tests.confinement.conftest import git
+from tests.hosts.confinement.conftest import git
 from tests.hosts.hooks.conftest import Host
 from tests.rows import rows
 

@@ -15,12 +15,12 @@ import pytest
 
 from sb.base.sources import SYSTEM_CLOCK
 from sb.config.home import Home
-from sb.confinement.keyed import KeyedCalls
-from sb.confinement.store import ConfineStore, session_of
+from sb.hosts.confinement.keyed import KeyedCalls
+from sb.hosts.confinement.store import ConfineStore, session_of
 from sb.hosts.hooks.calls.context import SHELL_PREFIX
 from sb.hosts.hooks.event import Decision, HookVerdict
 from sb.tools.hosted.guarding import confiner_path
-from tests.confinement.conftest import git
+from tests.hosts.confinement.conftest import git
 from tests.hosts.hooks.conftest import Host
 from tests.resident.conftest import wait_for
 

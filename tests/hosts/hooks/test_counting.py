@@ -87,7 +87,7 @@ def test_counting_loads_nothing_that_judges(host: Host) -> None:
         check=True,
     )
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
-    assert not loaded & {"sb.runtime", "sb.hosts.hooks.judging", "sb.hosts.hooks.calls.translation"}
+    assert not loaded & {"sb.runtime.opening", "sb.hosts.hooks.judging", "sb.hosts.hooks.calls.translation"}
     assert len(descriptions(host)) == 1
 
 

@@ -308,8 +308,8 @@ OFF_BY_DEFAULT = (
         "sb.kernel.durable_execution",
     ),
     *(
-        "sb.classification",
-        "sb.inference",
+        "sb.base.classification",
+        "sb.entity.inference",
         "sb.stack",
         "sb.entity",
         "sb.memory",

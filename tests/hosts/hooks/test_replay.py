@@ -7,8 +7,8 @@ from typing import Any
 
 from sb.config import Config
 from sb.kernel.replay import Packet
-from sb.parts import open_packets
-from sb.reproduction import reproduce
+from sb.operator.reproduction import reproduce
+from sb.runtime.parts import open_packets
 from tests.hosts.hooks.conftest import UNWATCHED, Host
 from tests.hosts.hooks.test_scripted_session import Terminal
 

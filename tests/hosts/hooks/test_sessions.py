@@ -15,7 +15,7 @@ from sb.kernel.review.calls import run_turns
 from sb.kernel.review.log_verification import verify
 from sb.kernel.review.runs import first_events, runs_at
 from sb.kernel.run_context import RunContext
-from sb.parts import hosted_files
+from sb.runtime.parts import hosted_files
 from tests.conftest import CommandLine
 from tests.hosts.hooks.conftest import UNWATCHED, Host
 

@@ -21,8 +21,8 @@ from sb.kernel.baselines.seeding import approved_contracts, carry_over, seed_add
 from sb.kernel.baselines.seen import SURFACES
 from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
 from sb.kernel.recovery_loop.settling import Settlement, Settling
-from sb.parts import open_authority, open_log, open_snapshots, shipped_registry
 from sb.present.undo import undo_line
+from sb.runtime.parts import open_authority, open_log, open_snapshots, shipped_registry
 from sb.shell.snapshots.area import Area, Limits, plan
 from sb.shell.snapshots.overwriting import Change
 from sb.tools.hosted import contracts

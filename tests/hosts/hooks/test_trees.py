@@ -13,8 +13,8 @@ import pytest
 from sb.config.home import Home
 from sb.hosts.hooks.calls.context import SHELL_PREFIX
 from sb.hosts.hooks.event import HookVerdict
-from sb.parts import open_snapshots
 from sb.runtime import Runtime
+from sb.runtime.parts import open_snapshots
 from sb.tools.hosted.guarding import confiner_path
 from tests.hosts.hooks.conftest import Host
 from tests.hosts.hooks.test_snapshots import ADA, bash, run, undo_all

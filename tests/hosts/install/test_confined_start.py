@@ -13,7 +13,7 @@ import pytest
 
 from sb.base.sources import SYSTEM_CLOCK
 from sb.config.home import Home
-from sb.confinement.store import ConfineStore
+from sb.hosts.confinement.store import ConfineStore
 from sb.hosts.hook_engine import engine_of_hooks
 from sb.hosts.install.wrapper import write_wrapper
 from sb.tools.hosted.guarding import confiner_path, wrapper_path

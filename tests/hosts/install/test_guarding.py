@@ -18,7 +18,7 @@ from sb.hosts.hooks.calls.context import JudgingContext
 from sb.hosts.hooks.event import GovernedCall, NativeCall
 from sb.hosts.hooks.judged_call import JudgedCall
 from sb.kernel.contracts import ToolError
-from sb.parts import shipped_registry
+from sb.runtime.parts import shipped_registry
 from sb.shell import ShellVerdict, classify
 from sb.shell.places.guarded import Guarded, Place
 from sb.tools.hosted.guarding import (

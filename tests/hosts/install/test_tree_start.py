@@ -9,7 +9,7 @@ from pathlib import Path
 from sb.config import load_config
 from sb.config.home import Home
 from sb.hosts.install.wrapper import write_wrapper
-from sb.parts import hosted_files
+from sb.runtime.parts import hosted_files
 from tests.hosts.install.conftest import seed
 
 

@@ -20,8 +20,8 @@ from sb.hosts.claude_code.events import ADAPTER
 from sb.hosts.hooks.judging import judge
 from sb.hosts.statusline import status_line
 from sb.kernel.review.runs import first_events
-from sb.parts import open_log
 from sb.present.usage import dollars
+from sb.runtime.parts import open_log
 from tests.conftest import CommandLine
 from tests.hosts.transcripts import written
 

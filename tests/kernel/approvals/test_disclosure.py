@@ -24,8 +24,8 @@ from sb.kernel.calls.approval import Approval
 from sb.kernel.contracts import ToolArgSchema
 from sb.log.event import EVENT_COLUMNS, Subject, link_hash
 from sb.log.kinds import APPROVAL_REQUESTED
-from sb.parts import open_approvals, open_log
 from sb.runtime import Runtime, open_runtime
+from sb.runtime.parts import open_approvals, open_log
 from tests.conftest import CommandLine, approve_tools
 
 ADA = Label("ada")

@@ -25,8 +25,8 @@ from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
 from sb.kernel.contracts import KERNEL_SURFACE, REVERSAL_SURFACE, SafetyClass
 from sb.log.event_log import EventLog
 from sb.log.kinds import BASELINE_CHANGED
-from sb.parts import baselines_of, open_authority, shipped_registry
 from sb.runtime import open_runtime
+from sb.runtime.parts import baselines_of, open_authority, shipped_registry
 from sb.store.database import open_database
 
 # What a home approved that was made before anything was added. Never extended: a new tool belongs to ADDED.

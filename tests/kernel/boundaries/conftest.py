@@ -14,8 +14,8 @@ from sb.config.model import assemble
 from sb.kernel.agent_charter.charters import Charters
 from sb.kernel.authority.signing import Label
 from sb.kernel.contracts import SafetyClass
-from sb.parts import open_charters
 from sb.runtime import Runtime, open_runtime
+from sb.runtime.parts import open_charters
 from tests.conftest import approve_tools
 
 ADA = Label("ada")

@@ -19,8 +19,8 @@ from sb.kernel.contracts import SafetyClass, ToolErrorCode
 from sb.kernel.release_tuple import PARTS, ReleasePart, ReleaseTuple, diff
 from sb.kernel.release_tuple.releases import Releases, files_part
 from sb.log.kinds import RUN_STARTED
-from sb.parts import open_releases
 from sb.runtime import Runtime
+from sb.runtime.parts import open_releases
 from tests.conftest import approve_tools
 from tests.kernel.boundaries.conftest import ADA, Office
 from tests.rows import rows

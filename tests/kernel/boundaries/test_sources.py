@@ -27,8 +27,8 @@ from sb.kernel.context_sources import (
 )
 from sb.kernel.contracts import SafetyClass, ToolErrorCode, ToolProvenance, ToolResult
 from sb.log.kinds import TOOL_DISPATCH
-from sb.parts import open_sources
 from sb.runtime import Runtime
+from sb.runtime.parts import open_sources
 from tests.conftest import approve_tools
 from tests.kernel.boundaries.conftest import CLERK, Office
 from tests.rows import rows

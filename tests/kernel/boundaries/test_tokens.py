@@ -18,8 +18,8 @@ from sb.kernel.incident_response.statements import TOKENS
 from sb.kernel.review.log_verification import verify
 from sb.log.event import Subject
 from sb.log.kinds import TOKEN_CREATED
-from sb.parts import open_authority
 from sb.runtime import Runtime, open_runtime
+from sb.runtime.parts import open_authority
 
 ADA = Label("ada")
 DAY = 86_400

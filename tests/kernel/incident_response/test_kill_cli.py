@@ -16,8 +16,8 @@ from sb.kernel.authority.enrolment import Enrolment
 from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.authority.signing import Decider, Label
 from sb.kernel.incident_response.kill_switch import KillSwitch
-from sb.parts import open_log
 from sb.runtime import open_runtime
+from sb.runtime.parts import open_log
 from tests.conftest import CommandLine, approve_tools
 from tests.kernel.authority.test_operator_cli import in_terminal
 

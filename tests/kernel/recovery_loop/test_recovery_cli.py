@@ -11,7 +11,7 @@ import pytest
 from sb.base.sources import SteeredClock
 from sb.config import current_config
 from sb.kernel.review.runs import first_events, runs_at
-from sb.parts import open_log
+from sb.runtime.parts import open_log
 from tests.conftest import CommandLine
 from tests.kernel.recovery_loop.conftest import Shop, approve
 from tests.rows import rows

@@ -84,7 +84,7 @@ def test_a_refused_memory_is_not_written(tmp_path: Path) -> None:
 
 
 def test_what_a_stack_saves_goes_the_same_way(tmp_path: Path) -> None:
-    from sb.types import Note
+    from sb.protocols.types import Note
 
     with opened(tmp_path, {"memory.attacks": "quarantine"}) as runtime:
         stack = runtime.stack("s")

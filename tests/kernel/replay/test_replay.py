@@ -19,9 +19,9 @@ from sb.kernel.execution.outcome import Outcome
 from sb.kernel.replay import MemoryCapture, Packet, Step, divergences
 from sb.kernel.replay.shelf import EVERY_AGENT
 from sb.kernel.run_context import RunContext
-from sb.parts import open_packets
-from sb.reproduction import reproduce
+from sb.operator.reproduction import reproduce
 from sb.runtime import Runtime, open_runtime
+from sb.runtime.parts import open_packets
 from sb.store import driver
 from tests.conftest import CommandLine, approve_tools
 

@@ -24,9 +24,9 @@ from sb.present.agents import (
     spent_text,
     trust_in,
 )
+from sb.protocols.types import TrustAssessment
 from sb.runtime import Runtime, open_runtime
 from sb.stack import SQLiteStack
-from sb.types import TrustAssessment
 from tests.conftest import approve_tools
 from tests.query_plans import query_plans
 

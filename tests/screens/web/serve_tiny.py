@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from sb.screens.web import serve
 
-from sb.attention.watching import Watcher
 from sb.config import current_config
+from sb.operator.attention.watching import Watcher
 
 if TYPE_CHECKING:
     from sb.kernel.decision_desk import DecisionDesk
@@ -24,8 +24,8 @@ def desk() -> DecisionDesk:
     from sb.kernel.authority.keys import KeyFolder
     from sb.kernel.authority.signing import Operator
     from sb.kernel.decision_desk import DecisionDesk
-    from sb.parts import open_authority, open_log
     from sb.runtime import open_runtime
+    from sb.runtime.parts import open_authority, open_log
     from tests.conftest import approve_tools  # brings pytest and hypothesis, as long to import as all else
 
     config = current_config()

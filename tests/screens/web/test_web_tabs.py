@@ -17,7 +17,7 @@ from sb.base.values.canonical import canonical_bytes
 from sb.base.values.signatures import signature_fits
 from sb.config import current_config
 from sb.log.kinds import APPROVAL_APPROVED
-from sb.parts import open_log
+from sb.runtime.parts import open_log
 from tests.screens.web.conftest import SignedIn, Start, browser, closed, gone, read_value
 
 

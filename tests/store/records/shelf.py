@@ -12,9 +12,10 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 
+from sb.base.secrets.redaction import may_be_sensitive
 from sb.base.sources import CountingIds, SteeredClock
 from sb.config.memory import Memory
-from sb.redaction import may_be_sensitive
+from sb.protocols.types import Remembered
 from sb.store.database import open_database
 from sb.store.records.columns import Row
 from sb.store.records.descriptors import DESCRIPTORS
@@ -22,7 +23,6 @@ from sb.store.records.places import Place, Places
 from sb.store.records.reads import ReadLog
 from sb.store.records.rows import from_row, to_row
 from sb.store.records.store import RecordStore
-from sb.types import Remembered
 
 NOW = datetime(2027, 1, 15, 8, 0, tzinfo=UTC)  # where a steered clock stands
 FILLED = (

@@ -7,10 +7,7 @@ from typing import Any
 
 import pytest
 
-from sb.stack.dump import LISTS
-from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
-from sb.store.records.rows import content, to_row
-from sb.types import (
+from sb.protocols.types import (
     Belief,
     Decision,
     Drive,
@@ -24,6 +21,9 @@ from sb.types import (
     Summary,
     Value,
 )
+from sb.stack.dump import LISTS
+from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
+from sb.store.records.rows import content, to_row
 from tests.rows import rows
 
 

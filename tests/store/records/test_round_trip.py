@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sb.protocols.types import Fact, Remembered
 from sb.store.records.descriptor import READ, Descriptor
 from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
-from sb.types import Fact, Remembered
 from tests.rows import rows
 from tests.store.records.shelf import NOW, Shelf, as_kept, full_record, records_of
 

@@ -11,9 +11,9 @@ from typing import Any
 import orjson
 import pytest
 
+from sb.protocols.types import Affect, Decision, EntityRecord, Episode, Fact, MemorySuggestion, Note, RawEntry
 from sb.store.records.places import Place
 from sb.store.records.rows import from_row, to_moment, to_row, to_seconds
-from sb.types import Affect, Decision, EntityRecord, Episode, Fact, MemorySuggestion, Note, RawEntry
 from tests.rows import rows
 from tests.store.records.shelf import NOW, Shelf
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from sb import types
-from sb.types import Belief, Drive, RawEntry, SearchResult, SourceType, Value, parse_datetime
-from sb.types import vocabulary as words
+from sb.protocols import types
+from sb.protocols.types import Belief, Drive, RawEntry, SearchResult, SourceType, Value, parse_datetime
+from sb.protocols.types import vocabulary as words
 from tests.rows import rows
 
 SYNC = "local_updated_at cloud_synced_at version deleted"

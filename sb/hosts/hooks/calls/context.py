@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from sb.config import Config
 from sb.hosts.hooks.event import HookEvent, NativeCall, Server
-from sb.parts import judging_files, protected
+from sb.runtime.parts import judging_files, protected
 from sb.shell import ShellVerdict, classify
 from sb.shell.places.guarded import Guarded
 from sb.shell.programs.ruleset import SHIPPED_RULES, Ruleset

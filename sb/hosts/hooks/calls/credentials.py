@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from fnmatch import fnmatchcase
 
+from sb.base.secrets.redaction import one_line
 from sb.hosts.hooks.calls.reading import LONGEST_PATH, CallReading, named_texts
 from sb.hosts.hooks.event import NO_EFFECTS, GovernedCall
 from sb.hosts.hooks.tools import OF_SERVERS, tools
-from sb.redaction import one_line
 from sb.shell import ShellVerdict, Upload
 from sb.shell.credentials.files import PRIVATE, may_be_there, secret_path, secrets_below
 from sb.shell.credentials.secrets import is_loopback

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+from sb.base.secrets.redaction import one_line
 from sb.hosts.hooks.calls.fields import text
 from sb.hosts.hooks.calls.reading import LONGEST_PATH, CallReading
-from sb.redaction import one_line
 from sb.shell.credentials.files import secrets_below
 from sb.shell.credentials.searching import may_print
 from sb.shell.snapshots.git_ignore import Ignored

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
+from sb.base.secrets.redaction import one_line
 from sb.base.values.canonical import NotCanonical, canonical_bytes, digest
 from sb.hosts.hooks.calls.context import JudgingContext
 from sb.hosts.hooks.calls.credentials import with_credentials
@@ -22,7 +23,6 @@ from sb.hosts.hooks.calls.spellings import is_elsewhere, named_paths, spellings
 from sb.hosts.hooks.event import GovernedCall, NativeCall
 from sb.hosts.hooks.tools import OF_SERVERS, known_tools, tools
 from sb.kernel.contracts import SafetyClass
-from sb.redaction import one_line
 from sb.shell import ShellVerdict
 from sb.shell.places.guarded import refusal
 from sb.shell.places.sensitive import folded, host_setting, matches_below, sensitive

@@ -10,12 +10,13 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from sb.base.repository import git_root
+from sb.base.secrets.redaction import one_line
 from sb.base.values.frozen import frozen
 from sb.config.home import Home
-from sb.confinement import no_links
-from sb.confinement.credentials import names_logins_only
-from sb.confinement.git_config import has_local_remote, keys_to_ask, remote_names, runs_others
-from sb.confinement.needs import (
+from sb.hosts.confinement import no_links
+from sb.hosts.confinement.credentials import names_logins_only
+from sb.hosts.confinement.git_config import has_local_remote, keys_to_ask, remote_names, runs_others
+from sb.hosts.confinement.needs import (
     DOCKER,
     OF_REPOSITORIES,
     SENDS_FOLDERS,
@@ -27,16 +28,15 @@ from sb.confinement.needs import (
     needs_of,
     outside_of,
 )
-from sb.confinement.profile import Grounds, Profile, contains, make_profile
-from sb.confinement.store import ConfineStore
-from sb.confinement.symptoms import Symptoms
+from sb.hosts.confinement.profile import Grounds, Profile, contains, make_profile
+from sb.hosts.confinement.store import ConfineStore
+from sb.hosts.confinement.symptoms import Symptoms
 from sb.hosts.hooks.confined.approved_paths import decides, made_files, made_folders
 from sb.hosts.hooks.confined.session_settings import is_made_settings
 from sb.hosts.hooks.judged_call import JudgedCall
 from sb.kernel.calls.approval import OUTSIDE_CONFINEMENT, WRITES_OUTSIDE
 from sb.kernel.calls.call import AnsweredBy, Ask
 from sb.kernel.contracts import SafetyClass
-from sb.redaction import one_line
 from sb.shell.snapshots.local_effects import harms_files_alone
 
 LONGEST = 200  # characters of a path in a question

@@ -9,18 +9,19 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 
+from sb.base.secrets.redaction import one_line
 from sb.base.sources import Clock
 from sb.config import Config
 from sb.config.home import Home
-from sb.confinement import processes
-from sb.confinement.beside import at_once, check_known
-from sb.confinement.bubblewrap import NAME, SHARED_MEMORY
-from sb.confinement.credentials import credentials_of, moved_credentials
-from sb.confinement.engines import Engine
-from sb.confinement.git_config import keys_named
-from sb.confinement.keyed import KeyedCalls
-from sb.confinement.needs import Need
-from sb.confinement.profile import (
+from sb.hosts.confinement import processes
+from sb.hosts.confinement.beside import at_once, check_known
+from sb.hosts.confinement.bubblewrap import NAME, SHARED_MEMORY
+from sb.hosts.confinement.credentials import credentials_of, moved_credentials
+from sb.hosts.confinement.engines import Engine
+from sb.hosts.confinement.git_config import keys_named
+from sb.hosts.confinement.keyed import KeyedCalls
+from sb.hosts.confinement.needs import Need
+from sb.hosts.confinement.profile import (
     Grounds,
     Profile,
     closed_places,
@@ -29,10 +30,10 @@ from sb.confinement.profile import (
     own_and_private,
     without_nested,
 )
-from sb.confinement.sockets import control_sockets
-from sb.confinement.store import OFF, ConfineStore, Made, session_of
-from sb.confinement.symptoms import symptoms_in, without_login
-from sb.confinement.watched import Watch, accept, also_started, restore, still_held, watch
+from sb.hosts.confinement.sockets import control_sockets
+from sb.hosts.confinement.store import OFF, ConfineStore, Made, session_of
+from sb.hosts.confinement.symptoms import symptoms_in, without_login
+from sb.hosts.confinement.watched import Watch, accept, also_started, restore, still_held, watch
 from sb.hosts.hook_engine import engine_of_hooks
 from sb.hosts.hooks import resident
 from sb.hosts.hooks.calls.context import NOT_CONFINED, SHELL_PREFIX, JudgingContext
@@ -45,7 +46,6 @@ from sb.hosts.hooks.judged_call import JudgedCall
 from sb.hosts.runs import Run, Runs
 from sb.kernel.calls.approval import OUTSIDE_CONFINEMENT
 from sb.kernel.calls.call import AnsweredBy, Ask
-from sb.redaction import one_line
 from sb.shell.places.sensitive import decisive_paths
 from sb.shell.snapshots.area import project_of_area, temporary_folders
 from sb.tools.hosted.contracts import WRITE_CONFIG

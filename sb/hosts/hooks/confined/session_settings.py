@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from sb.confinement import no_links
+from sb.hosts.confinement import no_links
 
 NAME = ".claude"
 _FILE, _IGNORED = ".gitignore", b"# Written by sb for the time of a session.\n*\n"

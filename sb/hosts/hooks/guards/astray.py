@@ -10,9 +10,9 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from sb.base.secrets.redaction import one_line
 from sb.hosts.hooks.judged_call import JudgedCall
 from sb.kernel.execution.external import ExternalCalls
-from sb.redaction import one_line
 from sb.tools.hosted.contracts import WRITE, WRITE_CONFIG
 from sb.tools.hosted.files import HostedFiles
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sb.base.secrets.redaction import one_line
 from sb.config import Config
 from sb.hosts.hooks.event import HookEvent, Moment
 from sb.hosts.identity import run_id_of
 from sb.kernel.calls.host_questions import record_question
-from sb.redaction import one_line
 
 if TYPE_CHECKING:
     from sb.hosts.hooks.opening import Opening
@@ -30,7 +30,7 @@ def count(config: Config, event: HookEvent, opening: Opening | None = None) -> N
     if opening is not None:
         record_question(opening.runtime(config).log, run_id, event.host, tool, denied=denied)
         return
-    from sb.parts import open_log
+    from sb.runtime.parts import open_log
 
     log = open_log(config)
     try:

@@ -10,6 +10,7 @@ import os
 import shlex
 from typing import TYPE_CHECKING
 
+from sb.base.secrets.redaction import one_line
 from sb.base.sources import MICROSECONDS
 from sb.base.text import plain
 from sb.errors import DeniedError
@@ -19,7 +20,6 @@ from sb.log.kinds import TOOL_DISPATCH
 from sb.memory.access import WRITE
 from sb.memory.scoped_values import scope_of_project
 from sb.memory.wrap_up import own_writes
-from sb.redaction import one_line
 from sb.runtime import Runtime
 from sb.store.records.places import GLOBAL
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sb.base.secrets.redaction import one_line
 from sb.config.guards import OFF, QUARANTINE
 from sb.hosts.hooks.event import Finding, Moment, NativeCall
 from sb.hosts.hooks.judged_call import JudgedCall
@@ -12,7 +13,6 @@ from sb.kernel.red_team.screening import PROMPT, TOOL_RESULT, check_written, rec
 from sb.kernel.red_team.verdict import AttackVerdict, Origin
 from sb.log.event import Subject
 from sb.log.kinds import ATTACK_FOUND
-from sb.redaction import one_line
 
 AFTER_ATTACK = "after_attack"  # the rule that asks a person
 _LONGEST_TOOL = 80

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+from sb.base.secrets.redaction import one_line
 from sb.hosts.hooks.event import Finding
 from sb.hosts.hooks.guards.remotes import is_known, remotes_of
 from sb.hosts.hooks.judged_call import JudgedCall
 from sb.hosts.hooks.session import HookSession
 from sb.kernel.calls.approval import CREDENTIALS_LEAVE, CREDENTIALS_READ, SENDS, SENT_AFTER_READING
 from sb.kernel.calls.call import AnsweredBy, Ask
-from sb.redaction import one_line
 from sb.shell.credentials.secrets import is_loopback
 from sb.shell.credentials.sinks import SENDS_IN_CODE, host_of
 from sb.shell.credentials.taints import MOST_UPLOADS, UNKNOWN_REMOTE

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 
+from sb.base.secrets.redaction import one_line
 from sb.config.guards import OFF, REFUSE
 from sb.errors import SBError
 from sb.hosts.hooks.event import Decision, Finding, HookVerdict, Moment
 from sb.hosts.hooks.judged_call import JudgedCall
 from sb.hosts.hooks.session import HookSession
 from sb.kernel.review.session_conflicts import Conflict
-from sb.redaction import one_line
 from sb.store import driver
 
 SESSION_COST, SESSION_CONFLICT = "session_cost", "session_conflict"  # rules that refuse calls

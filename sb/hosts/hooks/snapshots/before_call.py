@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from functools import cache, partial
 from typing import Any
 
+from sb.base.secrets.redaction import one_line
 from sb.config import Config
 from sb.hosts.hooks.calls.context import JudgingContext
 from sb.hosts.hooks.event import GovernedCall, NativeCall
@@ -19,8 +20,7 @@ from sb.hosts.hooks.session import HookSession
 from sb.kernel.calls.intents import Intent
 from sb.kernel.contracts import SafetyClass
 from sb.kernel.execution.external import Report
-from sb.parts import trees_off
-from sb.redaction import one_line
+from sb.runtime.parts import trees_off
 from sb.shell.parsing.words import BRACKET, QUESTION, STAR, is_literal
 from sb.shell.programs.rules import DESTROY, NETWORK, READ
 from sb.shell.programs.ruleset import judged_by

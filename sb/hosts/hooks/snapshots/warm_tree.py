@@ -17,7 +17,7 @@ _MOST_S = 300.0
 
 def watch(config: Config, project: str) -> None:
     """Watch the folders of a project that has a queue, so that storing it again is free while nothing changes."""
-    from sb.parts import open_trees
+    from sb.runtime.parts import open_trees
 
     with suppress(SBError):  # it is looked at as a whole
         open_trees(config).watch(project, _MOST_S)
@@ -26,7 +26,7 @@ def watch(config: Config, project: str) -> None:
 def main(project: str) -> None:
     """Store a project's tree; what goes wrong is noted there, and `sb doctor` says it."""
     from sb.config import load_config
-    from sb.parts import open_trees
+    from sb.runtime.parts import open_trees
 
     os.chdir("/")  # not the agent's folder, from which it was started
     os.nice(5)

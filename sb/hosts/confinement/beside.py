@@ -1,0 +1,117 @@
+"""Commands of other sessions, begun or about to begin, that could move a project in a folder which all of them write."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from sb.base.files import write_atomic
+from sb.hosts.confinement.bubblewrap import encoded, starting
+from sb.hosts.confinement.profile import contains
+
+
+def options_memory(state: str) -> str:
+    """The name of options in memory, by which a start is seen.
+
+    Args:
+        state: SB_HOME/confine.
+    """
+    return f"sb-options-{hashlib.sha256(os.fsencode(state)).hexdigest()}"
+
+
+def hold_in_others(state: Path, session: str, folders: Sequence[str]) -> None:
+    """Have what was written for other sessions mount folders, too, so that no command started by it can move them.
+
+    Args:
+        state: SB_HOME/confine. session: whose files stay as they are.
+    """
+    for file in _options_of_others(state, session):
+        with suppress(FileNotFoundError):
+            content = file.read_bytes()
+            words = [os.fsdecode(word) for word in content.split(b"\0")]
+            missing = [folder for folder in folders if folder not in words]
+            opens = any(contains(folder, word) for folder in missing for word in words)
+            if missing and (opens or str(state.parent) not in words):
+                file.unlink()  # it closes what is in the folder, or too little beside it: the default is stricter
+            elif missing:
+                more = encoded(word for folder in missing for word in ("--bind-try", folder, folder))
+                write_atomic(file, content + more, durable=False)
+
+
+def is_starting(state: Path, program: str) -> bool:
+    """True while a command is about to run, by options that were read before they were changed, or beside its home.
+
+    Args:
+        state: SB_HOME/confine. program: bubblewrap's path.
+    """
+    return any(_is_starting(process, str(state), program) for process in _processes())
+
+
+def _options_of_others(state: Path, session: str) -> Iterator[Path]:
+    for folder in _entries(state / "folders"):
+        if folder.name != session:
+            yield from folder.rglob("options")
+    for ticket in _entries(state / "tickets"):
+        if ticket.name.endswith(".options") and not ticket.name.startswith(f"{session}."):
+            yield ticket
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except FileNotFoundError:
+        return []
+
+
+def _processes() -> Iterator[Path]:
+    own = (os.geteuid(), str(os.getpid()))
+    for name in os.listdir("/proc"):
+        process = Path("/proc", name)
+        with suppress(OSError):  # it ended
+            if name.isdigit() and name != own[1] and process.stat().st_uid == own[0]:
+                yield process
+
+
+def _is_starting(process: Path, state: str, program: str) -> bool:
+    try:
+        words = (process / "cmdline").read_bytes()
+        if words.startswith(os.fsencode(program) + b"\0") and _mark(program, state) in words:
+            return True
+        opened = [os.readlink(handle) for handle in (process / "fd").iterdir()]
+    except OSError:
+        return False  # it ended, or runs as another user
+    return any(
+        f"memfd:{options_memory(state)}" in target or (contains(state, target) and "options" in target)
+        for target in opened
+    )
+
+
+def _mark(program: str, state: str) -> bytes:
+    """The words of a command of a home between the program and the number of its options."""
+    return b"\0".join(map(os.fsencode, starting(program, state, "")[1:]))
+
+
+def at_once() -> BlockingIOError:
+    """The error for a call that met the beginning of another session."""
+    return BlockingIOError(
+        errno.EAGAIN, "a command of another session began at the same moment; repeat the call"
+    )
+
+
+def check_known(held: Iterable[str], known: Collection[str], project: str, writable: Collection[str]) -> None:
+    """Check that a profile knows of each folder that another session holds and that it would let be moved.
+
+    Args:
+        held: by all sessions now. known: when the profile was made. project: of this session, "" for none.
+        writable: by the profile.
+
+    Raises:
+        BlockingIOError: it does not.
+    """
+    news = (path for path in held if path not in known and not (project and contains(project, path)))
+    if any(contains(root, path) for path in news for root in writable):
+        raise at_once()

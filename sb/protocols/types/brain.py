@@ -1,0 +1,141 @@
+"""The kinds of a Brain: events, facts, decisions, entities and others.
+
+Source: the memory whitepaper, "memory typology", "prospective memory" and "handoff packets".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sb.base.values.frozen import mutable
+
+
+@dataclass(kw_only=True)
+class Remembered:
+    """The fields of every memory of a Brain.
+
+    Args:
+        id: public id; "" until it is kept.
+        scope, agent_id, private, stack_id: where it stands and whose it is; the Brain that keeps it says so.
+        source_type: one of `sb.protocols.types.SOURCES`. source_entity: who or what it came from.
+        derived_from: references to records, as ids or `kind:id`.
+        confidence: from 0 to 1. strength: how present it is, from 1 down to 0.
+        happened_at: when what it tells was; by default when it was kept.
+        subject_ids: whom it is about. access_grants: agents that may read it, None for all that see its place.
+        consent_grants: who of the subjects agreed; where it is given, nobody reads it before all have.
+    """
+
+    id: str = ""
+    stack_id: str = "default"
+    scope: str = "global"
+    agent_id: str = ""
+    private: bool = False
+    source_type: str = "agent-written"
+    source_entity: str | None = None
+    derived_from: list[str] | None = None
+    confidence: float = 0.8
+    evidence_n: float = 2.0
+    strength: float = 1.0
+    times_accessed: int = 0
+    last_accessed: datetime | None = None
+    is_protected: bool = False
+    tags: list[str] | None = None
+    happened_at: datetime | None = None
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    version: int = 1
+    subject_ids: list[str] | None = None
+    access_grants: list[str] | None = None
+    consent_grants: list[str] | None = None
+
+
+@mutable
+class Event(Remembered):
+    """Something that happened, for good."""
+
+    summary: str
+    event_type: str = "observation"
+    speaker: str | None = None
+
+
+@mutable
+class Fact(Remembered):
+    """Something known, of one of nine categories."""
+
+    content: str
+    category: str = "project"
+    speaker: str | None = None
+
+
+@mutable
+class Decision(Remembered):
+    """A decision and its rationale; neither changes."""
+
+    title: str
+    rationale: str
+
+
+@mutable
+class EntityRecord(Remembered):
+    """Somebody or something, and what was observed of it.
+
+    Args:
+        standing: what else a stack keeps of the relationship with it, by the names of `sb.protocols.types.Relationship`.
+    """
+
+    name: str
+    entity_type: str
+    observations: list[str] = field(default_factory=list)
+    properties: dict[str, Any] = field(default_factory=dict)
+    standing: dict[str, Any] | None = None
+
+
+@mutable
+class Affect(Remembered):
+    """An emotional state: valence, arousal and dominance, each from -1 to 1."""
+
+    about: str
+    valence: float = 0.0
+    arousal: float = 0.0
+    dominance: float = 0.0
+
+
+@mutable
+class Trigger(Remembered):
+    """A prospective memory: an action for when its precondition comes up."""
+
+    precondition: str
+    action: str
+    status: str = "pending"
+    expires_at: datetime | None = None
+
+
+@mutable
+class Lesson(Remembered):
+    """A lesson from a failure."""
+
+    content: str
+    cause: str | None = None
+
+
+@mutable
+class Handoff(Remembered):
+    """A handoff to the next session or another agent.
+
+    Args:
+        recipient: the agent it is for, or "" for whoever comes next.
+        knows: ids of the records that the sender built on, with their versions: what it took for true.
+        signature: over all of it, by a key that this home derives for the sender.
+    """
+
+    goal: str
+    current_state: str
+    open_loops: list[str] = field(default_factory=list)
+    next_step: str = ""
+    recipient: str = ""
+    session: str | None = None
+    knows: dict[str, int] = field(default_factory=dict)
+    status: str = "pending"
+    signature: str = ""
