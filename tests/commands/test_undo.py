@@ -94,6 +94,7 @@ def test_path_undoes_the_last_change_of_that_file(sb: CommandLine, host: Host) -
 def test_path_restores_one_file_of_a_call_and_leaves_the_rest_undoable(sb: CommandLine, host: Host) -> None:
     first, second = edit_two(host)
     assert sb("undo", "--path", str(first), "--yes").code == 0
+    assert sb("log", "verify").code == 0
     assert (first.read_text("utf-8"), second.read_text("utf-8")) == ("old\n", "new\n")
     assert sb("undo", "--yes").code == 0
     assert second.read_text("utf-8") == "old\n"

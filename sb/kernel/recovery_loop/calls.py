@@ -62,6 +62,8 @@ class Reversal:
         undoable: whether it leaves an undo record itself, since it overwrites what changed meanwhile.
     """
 
+    in_part = False
+
     def __init__(
         self,
         store: MutationStore,
@@ -81,7 +83,8 @@ class Reversal:
         self.people = people
         self.expires_at: int | None = expires_at
         self.reverses = store.number(ref.mutation_id)
-        self.facts = {"reverses": ref.mutation_id, "cause": cause, "of_agent": ref.agent}
+        self.facts: dict[str, Any] = {"reverses": ref.mutation_id, "cause": cause, "of_agent": ref.agent}
+        self.facts |= {"in_part": True} if self.in_part else {}
         self.secrets = secrets_of(ref)
 
     def queued(self, write: LogWrite, call: ToolCall, approval_id: str) -> None:
@@ -105,6 +108,8 @@ class Reversal:
 
 class PartialReversal(Reversal):
     """The call that undoes a part of a mutation, which can still be undone afterwards."""
+
+    in_part = True
 
     def claim(self, write: LogWrite, call: ToolCall) -> None:
         """Check that the mutation can be undone, without taking it; raises Refused."""

@@ -23,6 +23,7 @@ class RecoveryTables:
         self._states: dict[int, str] = {}
         self._digests: dict[int, str] = {}
         self._owners: dict[int, tuple[str, str]] = {}  # call and run of each mutation
+        self._in_part: set[str] = set()  # calls that undid a part, so that their mutation stays as it was
         self._escalated: dict[tuple[str, str], dict[str, Any]] = {}  # by call and cause, in order
         self._put_aside: set[str] = set()  # escalations that somebody dismissed
         self._dismissed: Counter[str] = Counter()  # how often something about a call was
@@ -62,7 +63,9 @@ class RecoveryTables:
             self._states[row_id] = MutationState.COMMITTED
             self._digests[row_id] = str(payload.get("mutation_digest"))
         number = mutation_number(self._log, str(payload.get("reverses", "")))
-        if number is None:
+        if payload.get("in_part"):
+            self._in_part.add(row[7])
+        if number is None or row[7] in self._in_part:
             return
         if phase == "intent":
             self._states[number] = MutationState.REVERSING
