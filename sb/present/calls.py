@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from sb.base.text import revealed_line
+from sb.kernel.calls.call import PATH_FIELDS
 from sb.kernel.calls.intents import STEP_TOOL
-from sb.kernel.calls.path_fields import PATH_FIELDS
 
 OBJECTS = ("command", "file_path", "path", "url")  # arguments that say by themselves what a call is about
 ARGV = "argv"  # a command as a list of words

@@ -1,13 +1,26 @@
-"""Engines that hold commands to a profile: bubblewrap, Landlock where that does not hold, `sandbox-exec` on macOS."""
+"""Engines that hold commands to a profile: bubblewrap, Landlock where that does not hold, `sandbox-exec` on macOS.
+
+Each is tried in turn, and what came of it counts while its programs are the same.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from sb.base.values.frozen import frozen
 from sb.hosts.confinement import bubblewrap, landlock, processes, seatbelt
 from sb.hosts.confinement.profile import Profile
+
+_MISSING = "no engine is installed (bubblewrap, Landlock with landlockpy, or sandbox-exec)"
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+# A probe may be killed or run out of time on a busy system, so a fault is tried again; the rarer, the longer it took.
+_AGAIN_S, _AGAIN_TIMES = 60.0, 30.0
 
 
 def _nothing(_folder: Path, _program: str) -> None:
@@ -117,3 +130,72 @@ class Engine:
     @property
     def holds(self) -> bool:
         return bool(self.program) and not self.fault
+
+
+Candidates = Sequence[tuple[EngineKind, str]]  # kinds and their programs
+
+
+def recorded(record: Mapping[str, Any]) -> Engine | None:
+    """The engine that was chosen last; None before a first one.
+
+    Args:
+        record: as `choose` made it; {} for none.
+    """
+    if record.get("name") not in BY_NAME:
+        return None
+    return Engine(str(record.get("program", "")), str(record.get("fault", "")), record["name"])
+
+
+def still_counts(record: Mapping[str, Any], candidates: Candidates, now: float) -> bool:
+    """True while what was chosen need not be tried again: its programs and those of preferred engines are the same.
+
+    Where a preferred one, or each, was found not to hold, that counts for a while.
+    """
+    engine = recorded(record)
+    if engine is None:
+        return False
+    stamps = [_stamp(kind, program) for kind, program in candidates]
+    names = [kind.name for kind, _ in candidates]
+    end = names.index(engine.name) + 1 if engine.holds and engine.name in names else None
+    stamp, lasts = list(record.get("stamp", ())), record.get("lasts_s")
+    in_time = lasts is None or 0 <= now - record.get("tried_at", 0.0) < lasts
+    return stamp[:end] == stamps[:end] and in_time
+
+
+def choose(candidates: Candidates, folder: Path, now: float) -> dict[str, Any]:
+    """The record of the first engine that holds; else of one that says why none does.
+
+    Args:
+        candidates: kinds and their programs, "" for one that is missing. folder: where probes make their files.
+        now: seconds since the epoch.
+    """
+    began = time.monotonic()
+    faults: list[tuple[str, str]] = []
+    engine = None
+    for kind, program in candidates:
+        if not program:
+            continue
+        fault = kind.probe(program, folder)
+        if not fault and "\n" not in "".join((program, *kind.marks())):
+            engine = Engine(program, "", kind.name)
+            break
+        faults.append((program, f"{kind.name}: {fault or 'its path has a line break'}"))
+    if engine is None:
+        engine = (
+            Engine(faults[0][0], "; ".join(fault for _, fault in faults)) if faults else Engine("", _MISSING)
+        )
+    lasts = max(_AGAIN_S, _AGAIN_TIMES * (time.monotonic() - began)) if faults else None
+    stamps = [_stamp(kind, program) for kind, program in candidates]
+    return {**asdict(engine), "stamp": stamps, "tried_at": now, "lasts_s": lasts}
+
+
+def _stamp(kind: EngineKind, program: str) -> list[Any]:
+    """The stamp of an engine's answer: its program and files, the start of the system, and the user."""
+    try:
+        status = os.stat(program)
+        facts: list[Any] = [status.st_ino, status.st_size, status.st_mtime_ns]
+    except OSError:
+        facts = []
+    with suppress(OSError):
+        facts.append(_BOOT.read_text(encoding="utf-8").strip())
+    return [kind.name, program, *facts, os.getuid(), *kind.marks()]

@@ -25,7 +25,7 @@ from sb.config.home import Home
 from sb.hosts.confinement import processes
 from sb.hosts.confinement.beside import hold_in_others, is_starting
 from sb.hosts.confinement.contents import remove_unused
-from sb.hosts.confinement.engines import BY_NAME, ENGINES, Engine, EngineKind
+from sb.hosts.confinement.engines import ENGINES, Engine, EngineKind, choose, recorded, still_counts
 from sb.hosts.confinement.landlock import forget_ended
 from sb.hosts.confinement.own_files import make_open, read_own
 from sb.hosts.confinement.profile import Profile, contains
@@ -39,8 +39,6 @@ SESSION = "CLAUDE_CODE_SESSION_ID"
 _SESSION_ID = re.compile(r"[A-Za-z0-9-]{1,100}")
 DEFAULT = "default"  # the profile of commands that no hook has judged
 TICKET_S = 86_400.0  # a person may take that long to answer the host's question
-_MISSING = "no engine is installed (bubblewrap, Landlock with landlockpy, or sandbox-exec)"
-_BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 @frozen
@@ -113,17 +111,20 @@ class ConfineStore:
     def _known_or_first(self, *, again: bool) -> Engine:
         self._open_again()
         candidates = [(kind, kind.find()) for kind in self._kinds]
-        known = self._read(ENGINE)
-        stamp = [[kind.name, program, *_stamp(program), *kind.marks()] for kind, program in candidates]
-        if not again and known.get("stamp") == stamp and known.get("name") in BY_NAME:
-            return Engine(str(known.get("program", "")), str(known.get("fault", "")), known["name"])
+        record, now = self._read(ENGINE), self._clock.now()
+        known = recorded(record)
+        if known is not None and not again and still_counts(record, candidates, now):
+            return known
         self.folder.mkdir(mode=0o700, exist_ok=True)
-        engine = self._first(candidates, self.folder)
-        if engine.name != known.get("name"):  # what was written for another engine says nothing to this one
+        record = choose(candidates, self.folder, now)
+        engine = recorded(record) or Engine("")
+        if (
+            known is None or engine.name != known.name
+        ):  # what was written for another says nothing to this one
             for name in ("folders", "tickets"):
                 shutil.rmtree(self.folder / name, ignore_errors=True)
         self._mark(PROGRAM, "")
-        self._write(ENGINE, {**asdict(engine), "stamp": stamp})
+        self._write(ENGINE, record)
         marks = (engine.program, *engine.kind.marks()) if engine.holds else ("",)
         self._mark(KIND, "\n".join((engine.name, *marks[1:])))
         self._mark(PROGRAM, marks[0])
@@ -135,21 +136,6 @@ class ConfineStore:
             with suppress(OSError):  # it is missing, or another user's
                 if path.stat().st_mode & mode != mode:
                     path.chmod(mode)
-
-    def _first(self, candidates: Sequence[tuple[EngineKind, str]], folder: Path) -> Engine:
-        """The first engine that holds; else one that says why none does."""
-        faults: list[tuple[str, str]] = []
-        for kind, program in candidates:
-            if not program:
-                continue
-            fault = kind.probe(program, folder)
-            if fault or "\n" in "".join((program, *kind.marks())):
-                faults.append((program, f"{kind.name}: {fault or 'its path has a line break'}"))
-            else:
-                return Engine(program, "", kind.name)
-        if not faults:
-            return Engine("", _MISSING)
-        return Engine(faults[0][0], "; ".join(fault for _, fault in faults))
 
     @property
     def copies(self) -> Path | None:
@@ -174,10 +160,7 @@ class ConfineStore:
 
     def known_engine(self) -> Engine | None:
         """The engine that hooks found last, or None before a first one."""
-        known = self._read(ENGINE)
-        if known.get("name") not in BY_NAME:
-            return None
-        return Engine(str(known.get("program", "")), str(known.get("fault", "")), known["name"])
+        return recorded(self._read(ENGINE))
 
     def set_mode(self, *, on: bool, required: bool) -> None:
         """Leave the marks by which `sb-confine` knows whether to confine, and whether it may do without.
@@ -477,15 +460,3 @@ def _files(folder: Path) -> list[Path]:
         return [path for path in folder.iterdir() if path.is_file()]
     except OSError:
         return []
-
-
-def _stamp(program: str) -> list[Any]:
-    """The stamp of an engine's answer: the program, and the start of the system."""
-    try:
-        status = os.stat(program)
-        facts: list[Any] = [status.st_ino, status.st_size, status.st_mtime_ns]
-    except OSError:
-        facts = []
-    with suppress(OSError):
-        facts.append(_BOOT.read_text(encoding="utf-8").strip())
-    return [*facts, os.getuid()]

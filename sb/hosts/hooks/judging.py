@@ -147,8 +147,10 @@ def _gated_message(session: HookSession) -> HookVerdict:
 def _confinement(call: JudgedCall, session: HookSession) -> Finding | None:
     """Ask about or refuse what confinement cannot let a command do; what earlier ones changed is put back first."""
     if session.confines:
-        restored = session.confining.put_back(pending=True)
-        return (session.confining.finding(call) or Finding())._replace(context=restored)
+        from sb.hosts.hooks.confined.loss import loss_notice
+
+        told = loss_notice(session.confining), session.confining.put_back(pending=True)
+        return (session.confining.finding(call) or Finding())._replace(context=" ".join(filter(None, told)))
     if session.config.hooks.confine == OFF and (session.config.home.folder / "confine").is_dir():
         from sb.hosts.hooks.confined.confining import switch_off
 

@@ -10,7 +10,7 @@ from sb.base.values.frozen import frozen
 from sb.hosts.hooks.calls.fields import decoded, text
 from sb.hosts.hooks.event import NativeCall
 from sb.hosts.transcripts import blocks
-from sb.kernel.calls.path_fields import PATH_FIELDS
+from sb.kernel.calls.call import PATH_FIELDS
 
 _CONTENTS = ("content", "file_text", "contents")
 _OLD = ("old_string", "old_str", "oldString", "oldText")

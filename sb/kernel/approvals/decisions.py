@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 from sb.base.sources import MICROSECONDS, iso
 from sb.errors import DeniedError, NotFoundError, SBError, StoreCorrupt, UsageError
 from sb.kernel.approvals.disclosure import SHOWN, Disclosure
-from sb.kernel.approvals.proof import approvers, binding_digest
+from sb.kernel.approvals.proof import approvers, binding_digest, refuse_requester
 from sb.kernel.approvals.queue import SELECT_APPROVALS, ApprovalQueue, shown_id
-from sb.kernel.approvals.separation import refuse_requester
 from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Decider, required, signed_statement
 from sb.kernel.calls.approval import (

@@ -6,13 +6,13 @@ to be what was written, to be about the same binding, and to carry the signature
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from sb.base.values.canonical import canonical_bytes, digest
 from sb.errors import DeniedError
 from sb.kernel.approvals.disclosure import SHOWN
-from sb.kernel.approvals.lifetime import over
-from sb.kernel.approvals.separation import refuse_requester
+from sb.kernel.approvals.queue import over
 from sb.kernel.authority.authority import Authority
 from sb.kernel.calls.approval import Approval, Grant
 from sb.log.event import Event
@@ -119,3 +119,11 @@ def _signatory(
     if statement.get("action") != action or statement.get("binding") != binding_digest(binding):
         raise DeniedError("the decision on it is about something else")
     return authority.verify(signed, event), statement
+
+
+def refuse_requester(name: str, agent: str, request: Mapping[str, Any]) -> None:
+    """Raise DeniedError when who decides is who asked, for whom it was asked, or whose call it would undo."""
+    recovery = request.get("recovery")
+    whose = recovery.get("of_agent") if isinstance(recovery, dict) else None
+    if name in (agent, request.get("user_sid"), whose):
+        raise DeniedError(f"{name} asked for it and cannot decide it", "another operator has to")

@@ -6,11 +6,10 @@ from collections.abc import Collection
 from enum import StrEnum
 
 from sb.base.secrets.redaction import one_line
-from sb.base.sources import micros
+from sb.base.sources import MICROSECONDS, micros
 from sb.base.text import nearest
 from sb.errors import NotFoundError
 from sb.kernel.approvals.disclosure import Disclosure, disclose
-from sb.kernel.approvals.lifetime import CLOCK_SLACK, over
 from sb.kernel.calls.approval import (
     APPROVAL_COLUMNS,
     CREDENTIALS_LEAVE,
@@ -23,6 +22,8 @@ from sb.kernel.calls.approval import (
     grant_of,
 )
 from sb.log.event_log import EventLog
+
+CLOCK_SLACK = 600 * MICROSECONDS  # by which a clock is corrected in everyday life
 
 _FROM = "FROM approvals AS a JOIN events AS e ON e.id = a.event_id"
 SELECT_APPROVALS = f"SELECT {APPROVAL_COLUMNS}, e.payload {_FROM}"
@@ -231,3 +232,18 @@ class ApprovalQueue:
 def shown_id(text: str) -> str:
     """An id that somebody typed, short enough for a message."""
     return one_line(text, 40)
+
+
+def over(log: EventLog, reference: str, began_at: int, expires_at: int, *, people: bool = False) -> bool:
+    """True if it does not count any more; times in microseconds since the epoch.
+
+    The clock alone would let an expired approval count again once it is set back, and would keep what was asked for while
+    it was ahead open for as long. The order of the log decides in both cases.
+
+    Args:
+        reference: the id of the request or grant.
+        people: look only at rows of people's requests and decisions: for what lasts long and is asked about often.
+    """
+    now = micros(log.clock.now())
+    in_time = began_at - CLOCK_SLACK <= now < expires_at
+    return not in_time or log.reached(reference, expires_at, people=people)

@@ -18,6 +18,10 @@ from sb.kernel.run_context import RiskDimension, RunContext
 from sb.log.event import Subject
 from sb.log.event_log import LogWrite
 
+# The arguments in which tools of hosts name a file. Hosts name the same field differently, and take further ones without a word. A name too many is looked at for
+# nothing; one too few leads to a file that nobody has judged.
+PATH_FIELDS = ("file_path", "filePath", "path", "absolute_path", "target_file", "notebook_path", "dirPath")
+
 LONGEST_UNKNOWN_ID = 200  # characters
 MOST_NAMES = 50
 

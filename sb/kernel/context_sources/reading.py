@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sb.errors import SBError
-from sb.kernel.calls.call import Refused, ToolCall
-from sb.kernel.calls.path_fields import PATH_FIELDS
+from sb.kernel.calls.call import PATH_FIELDS, Refused, ToolCall
 from sb.kernel.context_sources.fetched import addresses_of
 from sb.kernel.context_sources.sources import ContextSource, ContextSourceRegistry, SourceRefused
 from sb.kernel.contracts import ToolErrorCode, ToolProvenance

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import shutil
 import subprocess
 import sys
+import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -510,3 +512,23 @@ def test_project_elsewhere_is_mounted_beside_any_process(
     monkeypatch.setattr(ConfineStore, "is_alive", lambda _: True)
     assert confined.before("Bash", "t1", command="make") == HookVerdict()
     assert mounted(confined, confined.project)
+
+
+def test_loss_of_confinement_is_told_once_and_ends_by_itself(confined: Host) -> None:
+    assert confined.before("Bash", "t1", command="ls") == HookVerdict()
+    noted = confined.home / "confine" / "engine"
+    lost = json.loads(noted.read_text()) | {
+        "fault": "it ended with -9",
+        "lasts_s": 60,
+        "tried_at": time.time(),
+    }
+    noted.write_text(json.dumps(lost))
+    told = confined.before("Bash", "t2", command="ls")
+    assert told.decision is Decision.NONE
+    assert "commands are not confined now (it ended with -9)" in told.context
+    assert confined.before("Bash", "t3", command="ls") == HookVerdict()
+    noted.write_text(json.dumps(lost | {"tried_at": 0}))
+    assert confined.before("Bash", "t4", command="ls") == HookVerdict()
+    assert store(confined).engine().holds
+    noted.write_text(json.dumps(lost))
+    assert "not confined now" in confined.before("Bash", "t5", command="ls").context

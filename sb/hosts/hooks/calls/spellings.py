@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from sb.hosts.hooks.calls.fields import decoded
-from sb.kernel.calls.path_fields import PATH_FIELDS
+from sb.kernel.calls.call import PATH_FIELDS
 
 _LIST_FIELDS = ("edits", "replacements")  # VS Code reads a list also from its JSON text
 # White space of Unicode and of JavaScript but for what one of them lacks; str.strip() takes control characters too.

@@ -1,0 +1,33 @@
+"""Loss of confinement: what a session is told, once, where its commands are not held although its host starts them by us."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from sb.base.secrets.redaction import one_line
+from sb.hosts.hooks.confined.confining import Confining
+
+_FOLDER = "unheld"  # of SB_HOME/confine: a file for each session that was told
+_HOME = "home"  # where no engine is installed, which is told once a home
+_LONGEST = 200
+
+
+def loss_notice(confining: Confining) -> str:
+    """The sentence for a session that was not told yet, "" for nothing; where it is refused, its refusal says so."""
+    engine = confining.engine
+    if confining.mode != "on" or not confining.enters or engine.unknown:
+        return ""
+    told = confining.store.folder / _FOLDER / (confining.store.session if engine.program else _HOME)
+    if engine.holds:
+        with suppress(OSError):  # a later loss is told again
+            told.unlink()
+        return ""
+    if told.exists():
+        return ""
+    with suppress(OSError):  # told twice is better than never
+        told.parent.mkdir(mode=0o700, exist_ok=True)
+        told.touch(mode=0o600)
+    return (
+        f"SecondBrain: commands are not confined now ({one_line(engine.fault, _LONGEST)}), so they are judged by their text "
+        "alone. Tell the user; `sb doctor` shows what is wrong."
+    )
