@@ -132,6 +132,8 @@ class Engine:
         return bool(self.program) and not self.fault
 
 
+LOST = "it held since the system was started, and does so no more ({}); sb install tries it anew"
+
 Candidates = Sequence[tuple[EngineKind, str]]  # kinds and their programs
 
 
@@ -186,7 +188,22 @@ def choose(candidates: Candidates, folder: Path, now: float) -> dict[str, Any]:
         )
     lasts = max(_AGAIN_S, _AGAIN_TIMES * (time.monotonic() - began)) if faults else None
     stamps = [_stamp(kind, program) for kind, program in candidates]
-    return {**asdict(engine), "stamp": stamps, "tried_at": now, "lasts_s": lasts}
+    return {**asdict(engine), "stamp": stamps, "boot": _boot(), "tried_at": now, "lasts_s": lasts}
+
+
+def is_lost(before: Mapping[str, Any], after: Mapping[str, Any], names: Sequence[str]) -> bool:
+    """True if an engine held that now does not, nor one that is preferred: a command may have ended the trial.
+
+    It could end each trial, and would run unconfined if that counted. So commands are refused, until the system is
+    started again or a person installs anew.
+
+    Args:
+        before, after: records. names: of kinds, the preferred first.
+    """
+    held, tried = recorded(before), recorded(after)
+    if held is None or not held.holds or not before.get("boot") or before["boot"] != after["boot"]:
+        return False
+    return not tried or not tried.holds or names.index(tried.name) > names.index(held.name)
 
 
 def _stamp(kind: EngineKind, program: str) -> list[Any]:
@@ -196,6 +213,11 @@ def _stamp(kind: EngineKind, program: str) -> list[Any]:
         facts: list[Any] = [status.st_ino, status.st_size, status.st_mtime_ns]
     except OSError:
         facts = []
+    return [kind.name, program, *facts, _boot(), os.getuid(), *kind.marks()]
+
+
+def _boot() -> str:
+    """The start of the system; "" where it does not tell."""
     with suppress(OSError):
-        facts.append(_BOOT.read_text(encoding="utf-8").strip())
-    return [kind.name, program, *facts, os.getuid(), *kind.marks()]
+        return _BOOT.read_text(encoding="utf-8").strip()
+    return ""

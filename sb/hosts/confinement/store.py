@@ -25,7 +25,16 @@ from sb.config.home import Home
 from sb.hosts.confinement import processes
 from sb.hosts.confinement.beside import hold_in_others, is_starting
 from sb.hosts.confinement.contents import remove_unused
-from sb.hosts.confinement.engines import ENGINES, Engine, EngineKind, choose, recorded, still_counts
+from sb.hosts.confinement.engines import (
+    ENGINES,
+    LOST,
+    Engine,
+    EngineKind,
+    choose,
+    is_lost,
+    recorded,
+    still_counts,
+)
 from sb.hosts.confinement.landlock import forget_ended
 from sb.hosts.confinement.own_files import make_open, read_own
 from sb.hosts.confinement.profile import Profile, contains
@@ -116,11 +125,11 @@ class ConfineStore:
         if known is not None and not again and still_counts(record, candidates, now):
             return known
         self.folder.mkdir(mode=0o700, exist_ok=True)
-        record = choose(candidates, self.folder, now)
+        held, record = record, choose(candidates, self.folder, now)
         engine = recorded(record) or Engine("")
-        if (
-            known is None or engine.name != known.name
-        ):  # what was written for another says nothing to this one
+        if known is not None and not again and is_lost(held, record, [kind.name for kind, _ in candidates]):
+            return Engine(known.program, LOST.format(engine.fault or engine.name), known.name, unknown=True)
+        if known is None or engine.name != known.name:  # what was written for another says nothing to it
             for name in ("folders", "tickets"):
                 shutil.rmtree(self.folder / name, ignore_errors=True)
         self._mark(PROGRAM, "")
@@ -460,3 +469,8 @@ def _files(folder: Path) -> list[Path]:
         return [path for path in folder.iterdir() if path.is_file()]
     except OSError:
         return []
+
+
+def forget_engine(home: Home) -> None:
+    """Have the engine of a home tried anew, whatever held before."""
+    (home.folder / "confine" / ENGINE).unlink(missing_ok=True)

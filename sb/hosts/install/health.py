@@ -77,8 +77,9 @@ def _confinement(config: Config) -> Finding:
         gaps = "; ".join(store.gaps(engine))
         detail = f"commands of claude-code are held by {engine.name} ({engine.program}). Not held: {gaps}"
         return Finding("confinement", Status.OK, detail)
-    does = "refuses every command" if mode == "require" else "commands are judged by their text alone"
-    status = Status.FAIL if mode == "require" else Status.WARN
+    refuses = mode == "require" or engine.unknown
+    does = "every command is refused" if refuses else "commands are judged by their text alone"
+    status = Status.FAIL if refuses else Status.WARN
     hint = (
         "install bubblewrap, or pip install 'secondbrain-sb[confine]', which brings it and Landlock's package, and then run sb install again"
         if not engine.program

@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from sb.config.home import Home
+from sb.hosts.confinement.store import forget_engine
 from sb.hosts.install.confine_script import CLOSED, write_script
 from sb.hosts.install.files import read_file, replace
 from sb.hosts.install.host import Wanted
@@ -111,6 +112,7 @@ def write_wrapper(home: Home) -> Path:
     path.chmod(0o700)
     own = [line for name in installable() for line in host_settings(name).own_lines(Wanted(path))]
     write_script(home, python, runtime, tuple(dict.fromkeys(own)))
+    forget_engine(home)
     if former not in (None, runtime):
         time.sleep(_LAST_HOOKS_S)
     runtimes.prune(keep=runtime)

@@ -32,7 +32,7 @@ def faults() -> list[str]:
 @pytest.fixture
 def engine(
     programs: list[Path], faults: list[str], tmp_path: Path, clock: SteeredClock
-) -> Callable[[], Engine]:
+) -> Callable[..., Engine]:
     """The engine that the next process of a home uses."""
 
     def kind(known: EngineKind, number: int) -> EngineKind:
@@ -45,23 +45,38 @@ def engine(
 
     kinds = (kind(BUBBLEWRAP, 0), kind(LANDLOCK, 1))
     (tmp_path / "sb").mkdir()
-    return lambda: ConfineStore(Home(tmp_path / "sb"), clock, kinds).engine()
+    return lambda **given: ConfineStore(Home(tmp_path / "sb"), clock, kinds).engine(**given)
 
 
 def test_engine_that_held_is_not_tried_again_for_another_program(
-    engine: Callable[[], Engine], programs: list[Path], faults: list[str]
+    engine: Callable[..., Engine], programs: list[Path], faults: list[str]
 ) -> None:
     assert engine().name == "bubblewrap"
     faults[:] = ["it ended with -9", "it ended with -9"]
     os.utime(programs[1], (1, 1))
     assert engine().holds
+
+
+def test_engine_that_held_and_whose_trial_fails_refuses_commands(
+    engine: Callable[..., Engine], programs: list[Path], faults: list[str]
+) -> None:
+    """A command may set the time of a program that it owns, and end the trial that follows."""
+    assert engine().holds
     os.utime(programs[0], (1, 1))
-    assert not engine().holds
+    for trial in (["it ended with -9", "it ended with -9"], ["it ended with -9", ""]):
+        faults[:] = trial
+        assert (engine().holds, engine().unknown) == (False, True)
+        assert "it ended with -9" in engine().fault or "landlock" in engine().fault
+    faults[:] = ["", ""]
+    assert (engine().name, engine().holds) == ("bubblewrap", True)
+    os.utime(programs[0], (2, 2))
+    faults[:] = ["closed", "closed"]
+    assert not engine(again=True).unknown  # a person installed anew
 
 
 @pytest.mark.parametrize("other", ["", "it ended with -9"])
 def test_engine_whose_probe_was_killed_is_tried_again(
-    other: str, engine: Callable[[], Engine], faults: list[str], clock: SteeredClock
+    other: str, engine: Callable[..., Engine], faults: list[str], clock: SteeredClock
 ) -> None:
     faults[:] = ["it ended with -9", other]
     assert engine().name == ("bubblewrap" if other else "landlock")
@@ -76,7 +91,7 @@ def test_engine_whose_probe_was_killed_is_tried_again(
 
 
 def test_clock_that_was_set_back_does_not_keep_a_fault(
-    engine: Callable[[], Engine], faults: list[str], clock: SteeredClock
+    engine: Callable[..., Engine], faults: list[str], clock: SteeredClock
 ) -> None:
     faults[:] = ["closed", "closed"]
     assert engine().fault == "bubblewrap: closed; landlock: closed"
