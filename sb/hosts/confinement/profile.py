@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import stat
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from fnmatch import fnmatchcase
 from glob import glob
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from sb.base.values.frozen import frozen
 from sb.config.home import Home
+from sb.hosts.confinement import no_links
 from sb.hosts.confinement.needs import Need, caches
 from sb.hosts.confinement.repositories import Repository, repository_of
 from sb.shell.places.guarded import Guarded
@@ -99,6 +101,7 @@ class Profile:
         work: folders inside of read-only ones that stay writable: agents' own worktrees. Like those of `held`, none is
             mounted that a process from before could put a link in the place of.
         nested: those of `writable` that hold the project and lie in another one: mounted under the same condition.
+        roots: those of `writable` that hold the project.
     """
 
     opened: tuple[str, ...] = ()
@@ -112,6 +115,7 @@ class Profile:
     sockets: tuple[str, ...] = ()
     work: tuple[str, ...] = ()
     nested: tuple[str, ...] = ()
+    roots: tuple[str, ...] = ()
 
     def may_write(self, path: str) -> bool:
         """True for a path that a call under this profile can create, change and remove."""
@@ -196,6 +200,7 @@ def make_profile(grounds: Grounds, needs: Iterable[Need] = (), opened: Sequence[
         sockets=tuple(dict.fromkeys(path for _, path in grounds.sockets)),
         work=tuple(path for path in work if os.path.realpath(path) == path),
         nested=tuple(path for path in roots if path in own and _is_inside(path, roots)),
+        roots=tuple(path for path in roots if path in own),
     )
 
 
@@ -220,6 +225,63 @@ def without_nested(profile: Profile, lost: Sequence[str]) -> Profile:
         work=left(profile.work),
         nested=left(profile.nested),
     )
+
+
+def identities(folders: Iterable[str]) -> dict[str, str]:
+    """Folders and files to what tells each from another in its place; without those that are gone, or links."""
+    found = ((path, no_links.status(path)) for path in folders)
+    return {
+        path: f"{status.st_dev}:{status.st_ino}:{stat.S_IFMT(status.st_mode):o}"
+        for path, status in found
+        if status is not None and not stat.S_ISLNK(status.st_mode)
+    }
+
+
+def still_held(held: Mapping[str, str], folders: Iterable[str]) -> list[str]:
+    """Those of folders that every confined process finds held: they are what they were when the oldest one began."""
+    now = identities(folders)
+    return [path for path, identity in now.items() if held.get(path) == identity]
+
+
+def loose(held: Mapping[str, str], known: Collection[str], profile: Profile) -> tuple[list[str], list[str]]:
+    """Read-only paths that a confined process could put a link in the place of, while the next command mounts them.
+
+    Args:
+        held: as `identities` told them when the oldest process began. known: settings and hooks of that time, and those
+            that calls were let make since.
+
+    Returns:
+        Those made since its time, which are moved away or have no need of a mount; and those that were known, or that a
+        call was let make, which something else is in the place of.
+    """
+    closed = [path for path in profile.read_only if is_loose(path, profile)]
+    same = still_held(held, closed)
+    others = [path for path in closed if path not in same]
+    return [path for path in others if path not in known], [path for path in others if path in known]
+
+
+def held_by(held: Mapping[str, str], known: Collection[str], profile: Profile) -> Profile:
+    """The profile without mounts that a confined process could put a link in the place of; these are compared instead."""
+    made, _ = loose(held, known, profile)
+    return replace(
+        profile,
+        held=tuple(still_held(held, profile.held)),
+        work=tuple(still_held(held, profile.work)),
+        read_only=tuple(path for path in profile.read_only if path not in made),
+    )
+
+
+def as_held(profile: Profile, default: Profile) -> tuple[str, ...]:
+    """The read-only paths of a call's profile, without those that the session's leaves out."""
+    left_out = {
+        path for path in profile.read_only if is_loose(path, profile) and path not in default.read_only
+    }
+    return tuple(path for path in profile.read_only if path not in left_out)
+
+
+def is_loose(path: str, profile: Profile) -> bool:
+    """True for a path of the project that is not ours, in a folder that commands write."""
+    return path not in profile.closed and _is_inside(path, profile.roots)
 
 
 def own_and_private(home: Home, protected: Sequence[Path]) -> tuple[list[str], list[str]]:

@@ -37,8 +37,8 @@ from sb.hosts.confinement.engines import (
 )
 from sb.hosts.confinement.landlock import forget_ended
 from sb.hosts.confinement.own_files import make_open, read_own
-from sb.hosts.confinement.profile import Profile, contains
-from sb.hosts.confinement.watched import Watch, still_held
+from sb.hosts.confinement.profile import Profile, contains, still_held
+from sb.hosts.confinement.watched import Watch
 
 OFF, REQUIRED, ENGINE, RAN = "off", "required", "engine", "ran"
 KIND, PROGRAM = "kind", "program"  # of the engine, for `sb-confine`
@@ -358,7 +358,7 @@ class ConfineStore:
         watches = (
             Watch.from_json(self._read(f"watched/{path.name}")) for path in _files(self.folder / "watched")
         )
-        return [path for saved in watches if saved is not None for path in still_held(saved, saved.held)]
+        return [path for saved in watches if saved is not None for path in still_held(saved.held, saved.held)]
 
     def hold_in_others(self, folders: Sequence[str]) -> None:
         """Have calls of other sessions that were judged, and have not begun, hold folders in their place.

@@ -29,7 +29,7 @@ from sb.hosts.confinement.git_config import (
     keys_of,
     without,
 )
-from sb.hosts.confinement.profile import PROJECT_SETTINGS, contains
+from sb.hosts.confinement.profile import PROJECT_SETTINGS, contains, identities
 from sb.hosts.confinement.repositories import git_folder_of, git_program, modules_of, named_by
 
 _MOST_SHOWN = 200  # characters of a key's value
@@ -70,6 +70,11 @@ class Watch:
     contents: Contents | None = None
     started: list[str] = field(default_factory=list)
     files: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def known(self) -> set[str]:
+        """Settings and hooks that were there, or that calls were let make."""
+        return {*self.settings, *self.hooks, *self.approved}
 
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> Watch | None:
@@ -114,22 +119,6 @@ def watch(
     held_now, files = identities(held), _setting_files(project, started)
     more: dict[str, Any] = {"contents": texts, "started": list(started), "files": files}
     return Watch(_settings(project, started), hooks, _configs(project), missing, held_now, **more)
-
-
-def identities(folders: Iterable[str]) -> dict[str, str]:
-    """Folders to what tells each from another in its place; without those that are gone, or links."""
-    found = ((path, no_links.status(path)) for path in folders)
-    return {
-        path: f"{one.st_dev}:{one.st_ino}"
-        for path, one in found
-        if one is not None and stat.S_ISDIR(one.st_mode)
-    }
-
-
-def still_held(before: Watch, folders: Iterable[str]) -> list[str]:
-    """Those of folders that every confined process finds held: they are what they were when the oldest one began."""
-    now = identities(folders)
-    return [path for path, one in now.items() if before.held.get(path) == one]
 
 
 def also_started(before: Watch, started: Sequence[str]) -> Watch:

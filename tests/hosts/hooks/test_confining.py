@@ -411,7 +411,7 @@ def test_host_that_was_started_elsewhere_adds_nothing(
     assert not (tmp_path / ".claude").exists()
 
 
-def test_folder_that_the_person_replaced_is_mounted_no_more_while_something_runs(confined: Host) -> None:
+def test_settings_that_the_person_replaced_are_asked_about_while_something_runs(confined: Host) -> None:
     """What runs since before has the former one held, and could put a link to the home in the place of this one."""
     folder = confined.project / ".github"
     (folder / "agents").mkdir(parents=True)
@@ -425,12 +425,24 @@ def test_folder_that_the_person_replaced_is_mounted_no_more_while_something_runs
     assert writable()
     folder.rename(confined.project / "old")
     (folder / "agents").mkdir(parents=True)
-    confined.before("Bash", "t2", command="make")
-    assert not writable()
-    confined.after("Bash", "t2", command="make")
+    asked = confined.before("Bash", "t2", command="make")
+    assert "could replace the project's folder or its settings" in asked.reason
     confined.after("Bash", "t1", command="make")
-    confined.before("Bash", "t3", command="make")
+    assert confined.before("Bash", "t3", command="make") == HookVerdict()
     assert writable(), "nothing runs that could"
+
+
+def test_folder_of_hooks_that_was_made_meanwhile_is_not_mounted(confined: Host) -> None:
+    """A program in the background could put a link to the user's keys in its place while it is mounted."""
+    git(confined.project, "init", "-q")
+    confined.before("Bash", "t1", command="make")
+    module = confined.project / ".git" / "modules" / "x"
+    (module / "hooks").mkdir(parents=True)
+    (module / "HEAD").write_text("ref: refs/heads/main\n", encoding="utf-8")
+    assert confined.before("Bash", "t2", command="make") == HookVerdict()
+    [options] = (confined.home / "confine" / "folders").rglob("options")
+    assert os.fsencode(confined.project / ".git" / "hooks") in options.read_bytes().split(b"\0")
+    assert os.fsencode(module / "hooks") not in options.read_bytes().split(b"\0")
 
 
 def mounted(host: Host, place: Path) -> bool:
@@ -451,7 +463,7 @@ def test_project_in_a_temporary_folder_is_mounted_where_nobody_can_move_it(
     shutil.copytree(confined.project.with_name("old"), confined.project)
     verdict = confined.before("Bash", "t2", command="make")
     assert verdict.decision is not Decision.NONE
-    assert "could replace the project's folder with another one" in verdict.reason
+    assert "could replace the project's folder or its settings" in verdict.reason
 
 
 def test_project_is_not_mounted_beside_a_process_that_could_have_moved_it(
@@ -460,7 +472,7 @@ def test_project_is_not_mounted_beside_a_process_that_could_have_moved_it(
     monkeypatch.setenv("TMPDIR", str(confined.project.parent))
     monkeypatch.setattr(ConfineStore, "is_alive", lambda _: True)
     assert (
-        "could replace the project's folder with another one"
+        "could replace the project's folder or its settings"
         in confined.before("Bash", "t1", command="make").reason
     )
 
@@ -500,7 +512,7 @@ def test_project_is_not_held_beside_a_command_that_is_about_to_begin(
     with options.open() as opened, subprocess.Popen(["sleep", "60"], stdin=opened) as starting:
         verdict = confined.before("Bash", "t1", command="make")
         starting.kill()
-    assert "could replace the project's folder with another one" in verdict.reason
+    assert "could replace the project's folder or its settings" in verdict.reason
     assert str(confined.project) not in store(confined).held_folders()
 
 

@@ -261,6 +261,16 @@ class CallRights:
             yield _ask(f"writes {more} more outside of the project")
 
 
+def beyond_run(confined: Confined) -> str:
+    """The reason why a call cannot work in a host that is confined as a whole, or ""."""
+    reasons = [confined.outside] if confined.outside else []
+    reasons += [f"writes {one_line(path, LONGEST)}" for path in confined.opened]
+    reasons += [f"opens {one_line(path, LONGEST)}" for path in confined.readable]
+    if not reasons:
+        return ""
+    return f"{reasons[0]}, which nobody can allow under `sb run` (ask the user to do it in a terminal)"
+
+
 def uses_repository(commands: Iterable[tuple[str, ...]]) -> bool:
     """True for a line with git, or a program that calls it."""
     return any(argv[:1] and argv[0] in OF_REPOSITORIES for argv in commands)

@@ -13,7 +13,7 @@ from sb.base.secrets.redaction import one_line
 from sb.base.sources import Clock
 from sb.config import Config
 from sb.config.home import Home
-from sb.hosts.confinement import processes
+from sb.hosts.confinement import processes, watched
 from sb.hosts.confinement.beside import at_once, check_known
 from sb.hosts.confinement.bubblewrap import NAME, SHARED_MEMORY
 from sb.hosts.confinement.credentials import credentials_of, moved_credentials
@@ -24,22 +24,27 @@ from sb.hosts.confinement.needs import Need
 from sb.hosts.confinement.profile import (
     Grounds,
     Profile,
+    as_held,
     closed_places,
     contains,
+    held_by,
+    is_loose,
+    loose,
     make_profile,
     own_and_private,
+    still_held,
     without_nested,
 )
 from sb.hosts.confinement.sockets import control_sockets
 from sb.hosts.confinement.store import OFF, ConfineStore, Made, session_of
 from sb.hosts.confinement.symptoms import symptoms_in, without_login
-from sb.hosts.confinement.watched import Watch, accept, also_started, restore, still_held, watch
+from sb.hosts.confinement.watched import Watch
 from sb.hosts.hook_engine import engine_of_hooks
 from sb.hosts.hooks import resident
 from sb.hosts.hooks.calls.context import NOT_CONFINED, SHELL_PREFIX, JudgingContext
 from sb.hosts.hooks.calls.reading import texts
 from sb.hosts.hooks.confined.approved_paths import make, remove_unused
-from sb.hosts.hooks.confined.call import LONGEST, CallRights, Confined, advice, uses_repository
+from sb.hosts.hooks.confined.call import LONGEST, CallRights, Confined, advice, beyond_run, uses_repository
 from sb.hosts.hooks.confined.session_settings import make_settings, remove_settings
 from sb.hosts.hooks.event import Finding, HookEvent, Moment
 from sb.hosts.hooks.judged_call import JudgedCall
@@ -54,7 +59,7 @@ from sb.tools.hosted.guarding import confiner_path
 _ENTERS = "claude-code"
 _STARTED_IN = "CLAUDE_PROJECT_DIR"
 _HELD_UP = "{} is using the user's keys (wait until it ends, then repeat this call)"
-_MOVABLE = "a program in the background could replace the project's folder with another one"
+_MOVABLE = "a program in the background could replace the project's folder or its settings"
 
 
 class Confining:
@@ -177,7 +182,7 @@ class Confining:
         if confined is None:
             return Finding(_HELD_UP.format(one_line(keyed, LONGEST)))
         if self._run is not None:
-            return Finding(_beyond_run(confined))
+            return Finding(beyond_run(confined))
         movable = [Ask(OUTSIDE_CONFINEMENT, _MOVABLE, AnsweredBy.BY_HOST)] if self._lost else []
         return Finding(asks=(*self._rights.asks(confined, call), *movable))
 
@@ -195,10 +200,8 @@ class Confining:
         """
         if self._run is None and self._project and self.holds:
             self.store.set_mode(on=True, required=self.mode == "require")
-            profile = self.profile()
-            # Nothing is watched yet, so that a process could put a link in the place of what is mounted.
-            sound = without_nested(profile, profile.nested)
-            self._put_profile(self._event.cwd, replace(sound, held=(), work=()))
+            # Nothing may be watched yet, so that a process could put a link in the place of what is mounted.
+            self._put_profile(self._event.cwd, replace(self.profile_beside_others(), held=(), work=()))
 
     def open(self, confined: Confined) -> None:
         """Let a call that goes on do what it was judged with, and no more.
@@ -230,6 +233,7 @@ class Confining:
             profile,
             held=default.held,
             work=default.work,
+            read_only=as_held(profile, default),
             unreadable=unreadable,
             writable=(*profile.writable, *alone),
         )
@@ -315,15 +319,19 @@ class Confining:
 
     @cached_property
     def _lost(self) -> tuple[str, ...]:
-        """The folders of the project, below one that all calls write, that a process could have a link in place of."""
-        nested = self.profile().nested
-        if self._run is not None or not nested or self.engine.name != NAME:
+        """The paths of the project that a process could have a link in place of: its folders below one that all calls
+        write, and settings and hooks that were replaced."""
+        profile = self.profile()
+        if self._run is not None or not self._project or self.engine.name != NAME:
             return ()
         before = self.store.watched(self._project)
         if before is None:
-            return nested if self.store.may_run() else ()
-        held = still_held(before, nested)
-        return tuple(path for path in nested if path not in held)
+            return profile.nested if profile.nested and self.store.may_run() else ()
+        held = still_held(before.held, profile.nested)
+        return (
+            *(path for path in profile.nested if path not in held),
+            *loose(before.held, before.known, profile)[1],
+        )
 
     def _begin_watch(self, confined: Confined) -> Profile:
         """Note what is there before a call; returns the session's profile with the folders that can be held in their place."""
@@ -336,14 +344,15 @@ class Confining:
         before, beside = self.store.watched(self._project), self._beside(confined)
         if before is None:
             sound = without_nested(profile, self._lost)
-            nested = (*sound.nested, *sound.held, *sound.work)
-            now = watch(self._project, beside, nested, self.store.copies, self._started)
+            closed = [path for path in sound.read_only if is_loose(path, sound)]
+            nested = (*sound.nested, *sound.held, *sound.work, *closed)
+            now = watched.watch(self._project, beside, nested, self.store.copies, self._started)
             self.store.keep_watch(self._project, now)
             if sound.nested and self._run is None and self.engine.name == NAME:
                 self._settle(sound.nested)
             return self._held_by(now, profile)
         absent = [path for path in beside if path not in before.absent and not os.path.lexists(path)]
-        now = also_started(replace(before, absent=[*before.absent, *absent]), self._started)
+        now = watched.also_started(replace(before, absent=[*before.absent, *absent]), self._started)
         if now != before:
             self.store.keep_watch(self._project, now)
         return self._held_by(now, profile)
@@ -366,9 +375,7 @@ class Confining:
         return without_nested(profile, profile.nested) if before is None else self._held_by(before, profile)
 
     def _held_by(self, now: Watch, profile: Profile) -> Profile:
-        profile = without_nested(profile, self._lost)
-        held, work = still_held(now, profile.held), still_held(now, profile.work)
-        return replace(profile, held=tuple(held), work=tuple(work))
+        return held_by(now.held, now.known, without_nested(profile, self._lost))
 
     def _beside(self, confined: Confined) -> list[str]:
         """The decisive paths in folders of approved ones, where the call may make them, too."""
@@ -391,8 +398,10 @@ class Confining:
         # The keys, with their values, that it sets in git's configuration, if that is all that it does.
         keys = keys_named(call.command, call.effects.commands) if call is not None and call.command else []
         theirs = waiting & {*before.absent}  # what a person makes while a call waits for their answer
-        done = restore(self._project, before, self.store.folder / "removed", [*allowed, *theirs], keys)
-        after = accept(self._project, before, done, allowed, keys)
+        done = watched.restore(
+            self._project, before, self.store.folder / "removed", [*allowed, *theirs], keys
+        )
+        after = watched.accept(self._project, before, done, allowed, keys)
         if after != before:
             self.store.keep_watch(self._project, after)
         if not pending and not self.store.is_alive():
@@ -478,16 +487,6 @@ def switch_off(home: Home) -> None:
     folder = home.folder / "confine"
     if folder.is_dir() and not (folder / OFF).exists():
         (folder / OFF).touch(mode=0o600)
-
-
-def _beyond_run(confined: Confined) -> str:
-    """The reason why a call cannot work in a host that is confined as a whole, or ""."""
-    reasons = [confined.outside] if confined.outside else []
-    reasons += [f"writes {one_line(path, LONGEST)}" for path in confined.opened]
-    reasons += [f"opens {one_line(path, LONGEST)}" for path in confined.readable]
-    if not reasons:
-        return ""
-    return f"{reasons[0]}, which nobody can allow under `sb run` (ask the user to do it in a terminal)"
 
 
 def _is_linked() -> bool:
