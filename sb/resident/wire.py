@@ -120,6 +120,20 @@ def check_peer(connection: _socket.socket) -> None:
         raise Untrusted("another user is at the other end")
 
 
+def check_peers_place(connection: _socket.socket) -> None:
+    """Raise Untrusted unless the other end is in the namespaces of this process, as nothing confined is."""
+    if sys.platform != "linux":
+        return
+    told = connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)
+    peer = int.from_bytes(told[:4], sys.byteorder)
+    try:
+        theirs = [posix.readlink(f"/proc/{peer}/ns/{name}") for name in _NAMESPACES]
+    except OSError:
+        raise Untrusted("the namespaces of the other end are not to be seen") from None
+    if theirs != [posix.readlink(f"/proc/self/ns/{name}") for name in _NAMESPACES]:
+        raise Untrusted("the other end is in other namespaces")
+
+
 def place_digest() -> bytes:
     """Equal for processes that see the same users, processes and files under the same names."""
     return blake2b(marshal.dumps(place()), digest_size=DIGEST).digest()

@@ -159,6 +159,8 @@ class _Child:
         post = self._post
         connection.settimeout(_GREETING_S)
         wire.check_peer(connection)
+        if not inside:
+            wire.check_peers_place(connection)
         theirs, mine = wire.exactly(connection, wire.CHALLENGE), os.urandom(wire.CHALLENGE)
         name = wire.exactly(connection, wire.RUN) if inside else wire.NO_RUN
         key = self._secret(inside, name) + theirs + mine

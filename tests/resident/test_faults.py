@@ -8,6 +8,8 @@ import marshal
 import os
 import signal
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from sb.hosts.confinement import bubblewrap
 from sb.hosts.hooks import resident
 from sb.resident import server, wire
 from sb.resident.client import Unavailable
@@ -177,6 +180,23 @@ def test_other_namespace_root_or_user_is_judged_where_it_is(
         why = refused(helped)
         assert (why.startable, why.hung, why.again) == (False, False, False)
     assert intents(helped) == 0
+
+
+@pytest.mark.skipif(not bubblewrap.find(), reason="bubblewrap is a program for Linux")
+def test_client_in_other_namespaces_is_not_answered_though_it_knows_the_secret(helped: Site) -> None:
+    """A mount of the helper's folder, made by a race, would give a confined command both."""
+    code = (
+        "import socket, sys\n"
+        "with socket.socket(socket.AF_UNIX) as client:\n"
+        "    client.connect(sys.argv[1])\n"
+        f"    client.sendall(bytes({wire.CHALLENGE}))\n"
+        "    try:\n        print(len(client.recv(1)))\n"
+        "    except ConnectionResetError:\n        print(0)\n"
+    )
+    words = [sys.executable, "-c", code, str(helped.home.resident / resident.SOCKET)]
+    confined = [bubblewrap.find(), "--unshare-user", "--dev-bind", "/", "/", *words]
+    answers = [subprocess.run(line, capture_output=True, check=False).stdout for line in (words, confined)]
+    assert answers == [b"1\n", b"0\n"]
 
 
 @pytest.mark.parametrize("change", ["version", "code", "packages"])
