@@ -26,24 +26,22 @@ def access(
     json_: AsJson = False,
 ) -> None:
     """Show who may read, write, promote and share memories."""
-    from sb.config.access import RIGHTS, allows
     from sb.config.kinds import SCOPE
-    from sb.config.scope_patterns import rule_of
+    from sb.config.scopes import RIGHTS
 
     if scope and not SCOPE.fullmatch(scope):
         raise UsageError(f"{scope!r} is not a scope", "use global, or TYPE:NAME such as project:api-v2")
-    rules = configuration(ctx).memory.access
+    scopes = configuration(ctx).memory.scopes
     items: list[dict[str, Any]] = []
-    for name in (scope,) if scope else rules:
-        rule = rule_of(rules, name)
-        rights = {right: ["*"] if rule is None else list(rule.get(right, ())) for right in RIGHTS}
+    for name in (scope,) if scope else scopes.patterns:
+        rights = {right: list(scopes.answer(right, name)) for right in RIGHTS}
         if agent:
-            rights = {right: [agent] if allows(rules, right, name, agent) else [] for right in rights}
-        items.append({"scope": name, "ruled": rule is not None, **rights})
+            rights = {right: [agent] if scopes.allows(right, name, agent) else [] for right in rights}
+        items.append({"scope": name, "ruled": bool(scopes.explain(RIGHTS[0], name).patterns), **rights})
     if json_:
         output.emit_json({"items": items})
     elif items:
         rows = [(one["scope"], *(", ".join(one[right]) or "nobody" for right in RIGHTS)) for one in items]
         output.table(("scope", *RIGHTS), rows)
     else:
-        note("every agent may do everything: memory.access has no rules")
+        note("every agent may do everything: memory.scopes has no rules")
