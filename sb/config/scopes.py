@@ -61,7 +61,7 @@ class Question(NamedTuple):
     otherwise: Any
     strictest: Callable[[Any, Any], Any]
     part: Callable[[Any, Any], Any] = lambda value, part: value
-    parts: Callable[[Any], Iterable[Any]] = lambda value: (None,)
+    parts: Callable[[Any], Iterable[Any]] = lambda value: ((),)
 
 
 def _common(some: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
@@ -132,7 +132,7 @@ class Scopes:
     layers: tuple[Mapping[str, Rule], ...] = ()
     _known: dict[Any, Answer] = field(default_factory=dict, compare=False, repr=False)
 
-    def answer(self, name: str, scope: str, part: Any = None) -> Any:
+    def answer(self, name: str, scope: str, part: Any = ()) -> Any:
         """The answer to a question of QUESTIONS about a scope.
 
         Args:
@@ -140,7 +140,7 @@ class Scopes:
         """
         return self.explain(name, scope, part).value
 
-    def explain(self, name: str, scope: str, part: Any = None) -> Answer:
+    def explain(self, name: str, scope: str, part: Any = ()) -> Answer:
         """The answer to a question, with the patterns that give it."""
         key = name, scope, part
         if key not in self._known:

@@ -105,7 +105,7 @@ def test_hostile_text_in_every_field_stays_text(sb: CommandLine, home: Path) -> 
         assert not set("\x1b\x07\u202e") & set(one.out + one.err)
         assert "\nmallory" not in one.out
     assert (
-        sb("memory", "access", "--scope", "project:a", "--agent", HOSTILE, "--json").json["items"][0]["read"]
-        == []
+        sb("memory", "access", "--scope", "project:a", "--agent", HOSTILE, "--json").json["items"][0]["value"]
+        is False
     )
     assert sb("trust", "show", "mallory").code == 1
