@@ -100,7 +100,7 @@ def denied(
     if rows:
         output.table(["at", "agent", "scope", "purpose", "memory", "reason"], rows)
     else:
-        note("nothing was withheld: memory.reading holds the rules")
+        note("nothing was withheld: memory.scopes holds the rules")
 
 
 @app.command(name="forget-subject", epilog='Example: sb memory forget-subject grace --reason "asked for it"')

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from evals.bench.kernel import ARGS, InlineWorkers, context, registry
 from evals.bench.timing import Comparison, compare
-from sb.config.access import ReadRule
 from sb.config.credentials import CredentialSource
 from sb.config.home import Home
 from sb.config.model import assemble
+from sb.config.scopes import scopes_of
 from sb.kernel.agent_charter.charters import Charters
 from sb.kernel.authority.signing import Label
 from sb.kernel.baselines.store import ContractBaselineStore
@@ -147,8 +147,9 @@ def _credentialed_call(folder: Path) -> Comparison:
 
 def _read_for_a_purpose(folder: Path) -> Comparison:
     """A search of 1 000 memories in a scope with a reading rule."""
-    rules = {"customer:a": ReadRule("support", ("bench",), consent=True, max_age_s=86_400)}
-    with _runtime(folder / "reading", {"memory.reading": rules}) as runtime:
+    bench = ("bench",)
+    rule = {"read": bench, "write": bench, "purpose": "support", "consent": True, "max_age": 86_400}
+    with _runtime(folder / "reading", {"memory.scopes": scopes_of({"customer:a": rule})}) as runtime:
         ruled, free = (runtime.brain("bench", scope=f"customer:{name}") for name in "ab")
         for number in range(1000):
             for brain in (ruled, free):

@@ -109,24 +109,6 @@ def agents() -> Kind[Mapping[str, AgentSettings]]:
     return mapping(agent, "a mapping of agents by name")
 
 
-def inclusions() -> Kind[Mapping[str, tuple[str, ...]]]:
-    """Scopes, or patterns such as `project:*`, with the scopes that each includes."""
-    label = "a mapping of scopes or patterns, such as project:shop or project:*, to lists of scopes"
-    included = listing(matching("global, or TYPE:NAME such as team:web", SCOPE))
-    return mapping(
-        included,
-        label,
-        lambda name: "" if SCOPE.fullmatch(name) else "is no scope, and no pattern such as project:*",
-    )
-
-
-def no_scope(name: str) -> str:
-    """The fault in a scope, a pattern of scopes or `*`, or ""."""
-    return (
-        "" if name == "*" or SCOPE.fullmatch(name) else "is no scope, no pattern such as project:*, and not *"
-    )
-
-
 @frozen
 class ModelPrice:
     """US dollars for a million tokens; None where the configuration gives no price.

@@ -9,27 +9,23 @@ from sb.base.reading import (
     Field,
     Kind,
     choice,
-    duration,
     flag,
     integer,
     listing,
-    mapping,
     matching,
     number,
     record,
     text,
 )
 from sb.base.values.frozen import frozen
-from sb.config import kinds
-from sb.config.access import Access, ReadRule, access_kind, fewer_agents, read_rules_kind
 from sb.config.guards import ATTACKS_IN_MEMORY
-from sb.config.memory_gate import gate_kind
 from sb.config.narrowing import (
     larger,
     only_off,
     smaller,
     stricter,
 )
+from sb.config.scopes import QUESTIONS, RIGHTS, Scopes, scopes_kind, stricter_scopes
 from sb.config.setting import setting
 
 # Of the source types of memories, those of which anything may be untrusted.
@@ -43,6 +39,16 @@ SOURCES = (
     "observation",
     "unknown",
 )
+# Former settings whose place rules of `memory.scopes` took: the keys of a rule.
+MOVED = {
+    "memory.access": "read, write, promote and share (a right that a longer pattern leaves out is the shorter one's: [] is nobody)",
+    "memory.reading": "read (in the place of readers), purpose, consent and max_age",
+    "memory.personal_data": "personal_data",
+    "memory.retention": "retention: a duration, or a mapping of categories and kinds (* for all) to durations",
+    "memory.gate": "gate",
+    "memory.includes": "includes (the longest pattern's alone)",
+    "memory.trust_floor": 'trust_floor, under "*" for every scope',
+}
 EMBEDDERS = ("static", "ollama", "transformers", "none")
 
 
@@ -77,13 +83,6 @@ class Memory:
         text("the name of a model, or its folder"),
         "The model of sentence-transformers. It is never fetched by `sb`: it has to be on this machine.",
     )
-    includes: Mapping[str, tuple[str, ...]] = setting(
-        MappingProxyType({}),
-        kinds.inclusions(),
-        "Which scopes a session reads beside its own and global, by scope or pattern of scopes, as all that fit say; "
-        "what an included scope includes is read too.",
-        example='{"project:*": ["team:web"], "project:shop": ["customer:acme"]}',
-    )
     quarantine: tuple[str, ...] = setting(
         ("tool-output", "web-page", "mcp-result", "import"),
         listing(choice(*SOURCES)),
@@ -105,22 +104,6 @@ class Memory:
         "itself only goes with that agent's own core.",
         example='["global", "project:*"]',
     )
-    gate: Mapping[str, Mapping[str, Mapping[str, float]]] = setting(
-        MappingProxyType({}),
-        gate_kind(),
-        "What a memory has to be worth to be saved as one of its own, by scope or pattern of scopes (a longer "
-        "one changes what a shorter one sets) and category (or *): numbers by the names of "
-        "`sb.config.memory_gate.GateSettings`. threshold: 0 admits every memory.",
-        example='{"*": {lesson: {threshold: 0.4}}, "project:notes": {"*": {threshold: 0}}}',
-    )
-    trust_floor: float = setting(
-        0.0,
-        number(0, 1),
-        "The least trust of what agents find and are told, with all that it was derived from; 0 for any (`sb trust`, "
-        "docs/reference/memory-trust.md).",
-        narrow=larger(),
-        example="0.45",
-    )
     planning_floor: float = setting(
         0.6,
         number(0, 1),
@@ -141,48 +124,22 @@ class Memory:
         "Weights of what moves a hit regardless of the query, where they are not the built-in ones (`sb memory calibrate`).",
         example="{confidence: 2, trust: 3}",
     )
-    access: Access = setting(
-        MappingProxyType({}),
-        access_kind(),
-        "Who may read, write, promote and share the memories of a scope, by scope or pattern: agents by right, as names "
-        "or beginnings of names. A scope with a rule is closed to all others, one without is open "
-        "(docs/reference/memory-access.md).",
-        narrow=fewer_agents(),
-        example='{"customer:*": {read: ["support-*"], write: [support-lead]}, "project:shop": {read: ["*"]}}',
-    )
-    personal_data: Mapping[str, str] = setting(
-        MappingProxyType({}),
-        mapping(
-            choice("keep", "redact", "drop", "escalate"),
-            "a mapping of scopes, such as project:*, to keep, redact, drop or escalate",
-        ),
-        "What is done about personal data in what agents write, by scope or pattern of scopes, the longest first: keep "
-        "(the default), redact the values, drop the memory, or escalate: keep it out of every search until an operator "
-        "releases it.",
-        example='{"project:*": "redact", "customer:acme": "drop"}',
+    scopes: Scopes = setting(
+        Scopes(),
+        scopes_kind(),
+        "What holds for the memories of a scope, by scope or pattern of scopes (docs/reference/memory-access.md). The "
+        "longest pattern counts, and changes only what it names; of patterns of one length the strictest. A scope with a rule "
+        "about read, write, promote or share is closed to agents that it does not name, one without is open. `sb memory "
+        "access --scope SCOPE` shows what holds, and why.",
+        narrow=stricter_scopes(*RIGHTS, "trust_floor"),
+        within=stricter_scopes(*QUESTIONS),
+        example='{"customer:*": {read: ["support-*"], write: [support-lead], consent: true, retention: 365d}}',
     )
     personal_data_readers: tuple[str, ...] = setting(
         ("*",),
         listing(text("a pattern of agents' names, such as support-*")),
         "Agents that read personal data as it is; others read [redacted:phone] in its place. Operators read all of it.",
         example='["support-*"]',
-    )
-    reading: Mapping[str, ReadRule] = setting(
-        MappingProxyType({}),
-        read_rules_kind(),
-        "Who reads the memories of a scope, by scope or pattern, the longest first: purpose (in the log of each read), "
-        "readers (patterns of agents), consent (everybody whom a memory is about has agreed) and max_age (older ones are "
-        "withheld). Operators read all; `sb memory denied` lists what agents were not given.",
-        example='{"customer:*": {purpose: support, readers: ["support-*"], consent: true, max_age: 365d}}',
-    )
-    retention: Mapping[str, int] = setting(
-        MappingProxyType({}),
-        mapping(
-            duration(), "a mapping of scopes, such as project:*, or SCOPE/CATEGORY, to durations such as 90d"
-        ),
-        "How long memories are kept, by scope or pattern of scopes, and by SCOPE/CATEGORY or SCOPE/KIND, the longest name "
-        "first. `sb memory retention` lists what is past that, and erases it when told; nothing goes by itself.",
-        example='{"project:*": 365d, "project:*/event": 30d}',
     )
     hooks: bool = setting(
         True,

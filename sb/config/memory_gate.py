@@ -1,4 +1,4 @@
-"""The settings of the worthiness gate: weights, prior, threshold and decay of each category, by scope.
+"""Settings of the worthiness gate: weights, prior, threshold and decay of each category.
 
 Source: the memory whitepaper, "the worthiness gate W(m)". The numbers are set by hand, so that among fresh memories the gate
 merges from a likeness of about two thirds on; `docs/reference/memory-gate.md` has what that gives on labelled pairs.
@@ -7,15 +7,13 @@ merges from a likeness of about two thirds on; `docs/reference/memory-gate.md` h
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from types import MappingProxyType
 
 from sb.base.reading import Field, Kind, mapping, number, record
 from sb.base.text import nearest
 from sb.base.values.frozen import frozen
-from sb.config.kinds import no_scope
-from sb.config.scope_patterns import ANY, rules_of
-from sb.errors import UsageError
+from sb.config.scope_patterns import ANY
 
 _TOLERANCE = 1e-9
 
@@ -80,33 +78,16 @@ _FIELDS = [
     Field(each.name, number(0.01, 36_500) if each.name == "half_life_days" else number(0, 1))
     for each in fields(GateSettings)
 ]
-Gate = Mapping[str, Mapping[str, Mapping[str, float]]]
-
-
-def gate_settings(configured: Gate, scope: str, category: str) -> GateSettings:
-    """Returns the settings of a category in a scope: the defaults, changed by each pattern that means it, the shortest first.
-
-    Raises:
-        UsageError: what is configured for them does not fit together.
-    """
-    found = DEFAULTS.get(category, GateSettings())
-    for rule in rules_of(configured, scope):
-        for name in (ANY, category):
-            found = replace(found, **rule.get(name, {}))
-    if problem := found.problem():
-        raise UsageError(
-            f"memory.gate, {category} in {scope}: {problem}", "correct memory.gate in config.yaml"
-        )
-    return found
+HIGHER_IS_STRICTER = frozenset(
+    {"threshold", "half_life_days", "exclusive"}
+)  # lower numbers of the others are
+Gate = Mapping[str, Mapping[str, float]]
 
 
 def gate_kind() -> Kind[Gate]:
-    """Scopes, each with categories, each with numbers by name."""
+    """Categories, each with numbers by name."""
     numbers: Kind[Mapping[str, float]] = record(_FIELDS, lambda values, place: values, "a mapping of numbers")
-    categories = mapping(numbers, "a mapping of categories", _no_category)
-    return mapping(
-        categories, "a mapping of scopes (* for all) to categories (* for all) to numbers", no_scope
-    )
+    return mapping(numbers, "a mapping of categories (* for all) to numbers", _no_category)
 
 
 def _no_category(name: str) -> str:

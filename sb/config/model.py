@@ -38,7 +38,7 @@ from sb.config.groups import (
 from sb.config.guards import OutputGate, RedTeam
 from sb.config.home import Home
 from sb.config.kinds import AgentSettings, ModelPrice
-from sb.config.memory import Memory
+from sb.config.memory import MOVED, Memory
 from sb.config.narrowing import (
     registered,
     smaller,
@@ -218,9 +218,16 @@ BY_KEY: Mapping[str, Setting] = MappingProxyType({row.key: row for row in SETTIN
 GROUPS: Mapping[str, type] = MappingProxyType(groups_of(Config))
 
 
+def moved(key: str) -> tuple[str, str]:
+    """Where a former setting went, as what is wrong with it and what to write."""
+    return "is now part of memory.scopes", f"under the scope or pattern, write {MOVED[key]}"
+
+
 def known_setting(key: str) -> Setting:
     """The row of a key; raises ConfigError with the nearest one for an unknown key."""
     row = BY_KEY.get(key)
+    if key in MOVED:
+        raise ConfigError(f"{key}: {moved(key)[0]}", moved(key)[1])
     if row is None:
         raise ConfigError(f"no setting {key!r}{nearest(key, BY_KEY)}", "sb config show lists them")
     return row

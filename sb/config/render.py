@@ -13,6 +13,7 @@ from sb.base.text import human_bytes
 from sb.config.credentials import CredentialSource
 from sb.config.host_patterns import HostPattern
 from sb.config.model import GROUPS, SETTINGS, Config
+from sb.config.scopes import Scopes
 from sb.config.setting import Setting
 from sb.config.sources import FIELDS
 
@@ -36,6 +37,8 @@ def current_settings(config: Config) -> tuple[CurrentSetting, ...]:
 
 
 def _plain_json(value: Any) -> Any:
+    if isinstance(value, Scopes):
+        value = value.plain
     if isinstance(value, HostPattern | CredentialSource):
         return str(value)
     if is_dataclass(value) and not isinstance(value, type):

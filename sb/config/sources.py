@@ -15,7 +15,8 @@ from sb.base.repository import git_root
 from sb.base.text import human_bytes
 from sb.config.document import parse_document
 from sb.config.home import Home
-from sb.config.model import GROUPS, SETTINGS
+from sb.config.memory import MOVED
+from sb.config.model import GROUPS, SETTINGS, moved
 from sb.config.rules import PolicyRule
 from sb.errors import ConfigError
 
@@ -96,16 +97,24 @@ def read_table(table: Any, place: Place) -> dict[str, Found]:
     return found
 
 
+def _refuse_former(value: Any, place: Place) -> None:
+    raise place.refuse(*moved(place.key))
+
+
+_FORMER = Field("", Kind(_refuse_former, {}))
+
+
 def _group(name: str) -> Field:
     """The field of a group, whose value is the settings in it by key."""
     fields = {row.name: row for row in SETTINGS if row.group == name}
+    former = {key.removeprefix(f"{name}."): _FORMER for key in MOVED if key.startswith(f"{name}.")}
 
     def read(value: Any, place: Place) -> dict[str, Found]:
         if isinstance(value, Word) and value.missing:  # all its lines may be commented out
             return {}
         if not isinstance(value, Mapping):
             raise place.refuse(f"must be a mapping of settings, not {describe(value)}")
-        given = known_fields(value, fields, place)
+        given = known_fields(value, fields | former, place)
         return {f"{name}.{field.name}": Found(inner, at.line) for field, inner, at in given}
 
     schema = schema_of([*fields.values()]) | {"type": ["object", "null"]}

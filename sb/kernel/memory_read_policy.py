@@ -1,6 +1,6 @@
 """The reading policy: purpose, consent and freshness of what an agent reads, and the record of what it was denied.
 
-Source: the survival layer, "memory-read policy". The rules are the operator's, `memory.reading`; an agent cannot name a
+Source: the survival layer, "memory-read policy". The rules are the operator's, `memory.scopes`; an agent cannot name a
 purpose for itself.
 """
 
@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 from sb.base.duration import human_age
 from sb.base.values.frozen import frozen
-from sb.config.access import ReadRule, ReadRules
-from sb.config.scope_patterns import rule_of
+from sb.config.scopes import READ, Scopes
 from sb.store.database import Database
 from sb.store.records.columns import Row
 from sb.store.records.consent import LACKS_CONSENT, NOT_AGREED, row_lacks_consent
@@ -62,20 +60,20 @@ class ReadPolicy:
     def __init__(
         self,
         database: Database,
-        rules: ReadRules,
+        scopes: Scopes,
         places: Places,
         agents: Callable[[], Sequence[str]],
         now: Callable[[], float],
     ) -> None:
-        self._database, self._rules, self._places = database, rules, places
+        self._database, self._scopes, self._places = database, scopes, places
         self._agents, self._now = agents, now
         self._denied: dict[tuple[str, str, str], int] = {}  # scope, reason and record to how many memories
-        self._counts: tuple[Any, Any, dict[tuple[str, str, str], int]] | None = None
+        self._counts: dict[Any, dict[tuple[str, str, str], int]] = {}
+        self._stamp: Any = None  # of the database that they are of
 
     def purpose(self, scope: str) -> str:
         """For what this agent reads a scope; "" where no rule says."""
-        rule = rule_of(self._rules, scope)
-        return rule.purpose if rule is not None and self._agents() and self._reads(rule) else ""
+        return str(self._scopes.answer("purpose", scope)) if self._agents() and self._reads(scope) else ""
 
     def refusal(self, row: Row) -> str:
         """The reason why this agent may not read a record, which is remembered until `flush`; "" if it may."""
@@ -86,8 +84,15 @@ class ReadPolicy:
 
     def reason(self, row: Row) -> str:
         """`refusal` of a record that nobody asked for: it is not put on record."""
-        rule = rule_of(self._rules, self._places.numbered(row["place"]).scope)
-        return self._reason(rule, row) if rule is not None and self._agents() else ""
+        if not self._agents():
+            return ""
+        scope = self._places.numbered(row["place"]).scope
+        if not self._reads(scope):
+            return self._other_readers(scope)
+        if self._scopes.answer("consent", scope) and row_lacks_consent(row):
+            return NOT_AGREED
+        age = self._scopes.answer("max_age", scope)
+        return _too_old(age) if age and self._now() - row["updated_at"] > age else ""
 
     def condition(self, numbers: Sequence[int]) -> Condition:
         """The records in these places that this agent may not read, as SQL over `r`; "" for none.
@@ -97,49 +102,46 @@ class ReadPolicy:
         if not self._agents():
             return "", ()
         parts = [part for number in numbers for part in self._parts(number)]
-        if not parts:
-            return "", ()
-        for (scope, reason, _), memories in self._counted(parts).items():
-            self._denied[scope, reason, ""] = memories
+        self._remember(parts)
         return " OR ".join(f"({part.sql})" for part in parts), tuple(
             value for part in parts for value in part.parameters
         )
 
     def _parts(self, number: int) -> list[_Part]:
-        """The parts that a place's rule withholds, by reason; as `_reason` judges one record."""
+        """The parts that a place's rule withholds, by reason; as `reason` judges one record."""
         scope = self._places.numbered(number).scope
-        rule = rule_of(self._rules, scope)
-        if rule is None:
-            return []
-        if not self._reads(rule):
-            return [_Part(scope, _other_readers(rule), "r.place = ?", (number,))]
-        found = []
-        if rule.consent:
+        if not self._reads(scope):
+            return [_Part(scope, self._other_readers(scope), "r.place = ?", (number,))]
+        consent, age, found = self._scopes.answer("consent", scope), self._scopes.answer("max_age", scope), []
+        if consent:
             found.append(_Part(scope, NOT_AGREED, f"r.place = ? AND {LACKS_CONSENT}", (number,)))
-        if rule.max_age_s:
-            agreed = f"NOT ({LACKS_CONSENT})" if rule.consent else "1"
+        if age:
+            agreed = f"NOT ({LACKS_CONSENT})" if consent else "1"
             stale = f"r.place = ? AND r.updated_at < ? AND {agreed}"
-            found.append(_Part(scope, _too_old(rule), stale, (number, self._now() - rule.max_age_s)))
+            found.append(_Part(scope, _too_old(age), stale, (number, self._now() - age)))
         return found
 
-    def _counted(self, parts: Sequence[_Part]) -> dict[tuple[str, str, str], int]:
-        """Counts of active records that each part withholds; refreshed after a write, or after a minute."""
+    def _remember(self, parts: Sequence[_Part]) -> None:
+        """Remember the active records that parts withhold; they are counted after a write, or after a minute."""
+        if not parts:
+            return
         stamp = tuple(self._database.query(_STAMP)[0]), int(self._now() // 60)
+        if stamp != self._stamp:
+            self._stamp, self._counts = stamp, {}
         key = tuple((part.reason, part.parameters[0]) for part in parts)
-        if self._counts is None or self._counts[:2] != (stamp, key):
+        if key not in self._counts:
             counts: dict[tuple[str, str, str], int] = {}
             for part in parts:
                 sql = f"SELECT count(*) FROM records AS r WHERE r.state = 'active' AND {part.sql}"
                 if memories := self._database.query(sql, part.parameters)[0][0]:
                     name = part.scope, part.reason, ""
                     counts[name] = counts.get(name, 0) + memories
-            self._counts = stamp, key, counts
-        return self._counts[2]
+            self._counts[key] = counts
+        self._denied |= self._counts[key]
 
     def flush(self, execute: Execute) -> None:
         """Put on record what was denied since the last time, within a transaction."""
         for (scope, reason, record), memories in self._denied.items():
-            rule = rule_of(self._rules, scope)
             execute(
                 "INSERT INTO denied_reads (at, agent, scope, purpose, reason, record, memories)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -147,7 +149,7 @@ class ReadPolicy:
                     self._now(),
                     (*self._agents(),)[-1] if self._agents() else "",
                     scope,
-                    rule.purpose if rule else "",
+                    self._scopes.answer("purpose", scope),
                     reason,
                     record,
                     memories,
@@ -160,17 +162,12 @@ class ReadPolicy:
         """True if something waits for `flush`."""
         return bool(self._denied)
 
-    def _reads(self, rule: ReadRule) -> bool:
-        return all(any(fnmatchcase(agent, one) for one in rule.readers) for agent in self._agents())
+    def _reads(self, scope: str) -> bool:
+        return all(self._scopes.allows(READ, scope, agent) for agent in self._agents())
 
-    def _reason(self, rule: ReadRule, row: Row) -> str:
-        if not self._reads(rule):
-            return _other_readers(rule)
-        if rule.consent and row_lacks_consent(row):
-            return NOT_AGREED
-        if rule.max_age_s and self._now() - row["updated_at"] > rule.max_age_s:
-            return _too_old(rule)
-        return ""
+    def _other_readers(self, scope: str) -> str:
+        purpose = self._scopes.answer("purpose", scope)
+        return f"its scope is read for {purpose} only" if purpose else "its scope has other readers"
 
 
 class _Part(NamedTuple):
@@ -182,12 +179,8 @@ class _Part(NamedTuple):
     parameters: tuple[Any, ...]
 
 
-def _other_readers(rule: ReadRule) -> str:
-    return f"its scope is read for {rule.purpose} only" if rule.purpose else "its scope has other readers"
-
-
-def _too_old(rule: ReadRule) -> str:
-    return f"it is older than {human_age(rule.max_age_s)}"
+def _too_old(age: int) -> str:
+    return f"it is older than {human_age(age)}"
 
 
 def denied_reads(database: Database, *, agent: str = "", limit: int = 0) -> list[DeniedRead]:

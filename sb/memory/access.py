@@ -1,6 +1,6 @@
 """Rights of agents in scopes: read, write, promote, share; asked on every way to memory.
 
-Two rules answer: `memory.access`, and the data scopes of an agent's charter where charters are enforced.
+Two rules answer: `memory.scopes`, and the data scopes of an agent's charter where charters are enforced.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from sb.config.access import PROMOTE, READ, SHARE, WRITE, Access, allows
+from sb.config.scopes import PROMOTE, READ, RIGHTS, SHARE, WRITE, Scopes
 from sb.errors import DeniedError
 
 __all__ = ["PROMOTE", "READ", "SHARE", "WRITE", "Rights", "ScopeRefusal"]
@@ -31,17 +31,17 @@ class Rights:
         scope_refusal: what charters say; None where none is enforced.
     """
 
-    def __init__(self, access: Access, scope_refusal: ScopeRefusal | None = None) -> None:
-        self._access = access
+    def __init__(self, scopes: Scopes, scope_refusal: ScopeRefusal | None = None) -> None:
+        self._scopes, self._limits = scopes, bool(scopes.values(*RIGHTS))
         self._scope_refusal = scope_refusal
 
     def __bool__(self) -> bool:
         """True if anything limits them."""
-        return bool(self._access) or self._scope_refusal is not None
+        return self._limits or self._scope_refusal is not None
 
     def may(self, agent: str, right: str, scope: str) -> bool:
         """True if an agent has a right in a scope; "" for somebody who is not named."""
-        return allows(self._access, right, scope, agent) and not self._chartered(agent, scope)
+        return self._scopes.allows(right, scope, agent) and not self.chartered(agent, scope)
 
     def check(self, agent: str, right: str, scope: str) -> None:
         """Refuse what an agent has no right to.
@@ -49,26 +49,27 @@ class Rights:
         Raises:
             DeniedError: it has none in this scope.
         """
-        if not allows(self._access, right, scope, agent):
+        if not self._scopes.allows(right, scope, agent):
             raise DeniedError(
-                f"{agent or 'who names no agent'} may not {right} in {scope} (memory.access)",
+                f"{agent or 'who names no agent'} may not {right} in {scope} (memory.scopes)",
                 f"ask an operator; sb memory access --scope {scope} shows who may",
             )
         self.check_charter(agent, scope)
 
     def check_charter(self, agent: str, scope: str) -> None:
         """Refuse a scope that an agent's charter does not let it use at all; raises DeniedError."""
-        if reason := self._chartered(agent, scope):
+        if reason := self.chartered(agent, scope):
             raise DeniedError(reason, f"sb agent charter show {agent}" if agent else "attach a core first")
 
     def rules(self, agents: Iterable[str]) -> str:
         """The rules of these agents' rights, as text; "" where nothing limits them."""
         if not self:
             return ""
-        text = repr(sorted(self._access.items()))
+        text = repr([sorted(layer.items()) for layer in self._scopes.layers])
         if self._scope_refusal is not None:
             text += "".join(f"\0{agent}\0{self._scope_refusal.rules(agent)}" for agent in agents)
         return text
 
-    def _chartered(self, agent: str, scope: str) -> str:
+    def chartered(self, agent: str, scope: str) -> str:
+        """The reason why an agent's charter does not let it use a scope, or ""."""
         return "" if self._scope_refusal is None else self._scope_refusal(agent, scope)

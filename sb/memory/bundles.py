@@ -163,6 +163,8 @@ def chosen(space: Space, stack: str, scopes: Sequence[str], agent: str) -> dict[
         if not any(place.scope == scope for place in places.values()):
             raise NotFoundError(f"no memories in {scope} of stack {stack!r}", "sb memory stats")
     if not places:
+        space.reader.note_unread()
+        space.reader.note_denied()
         raise NotFoundError(f"no memories in stack {stack!r}", "sb memory stats")
     return places
 

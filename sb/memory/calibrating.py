@@ -13,7 +13,9 @@ from sb.base.sources import Clock
 from sb.base.values.canonical import digest
 from sb.config import Config, check
 from sb.config.editing import with_values
-from sb.config.memory_gate import DEFAULTS, GateSettings, gate_settings
+from sb.config.memory_gate import DEFAULTS, GateSettings
+from sb.config.scope_patterns import ANY
+from sb.config.scopes import gate_settings
 from sb.errors import ConfigError, NotFoundError, UsageError
 from sb.memory.calibration import Outcome, Proposal, Ranking
 from sb.memory.space import Space
@@ -40,7 +42,7 @@ def outcomes(space: Space) -> list[Outcome]:
 
 def setting_of(config: Config, category: str) -> tuple[float, float, float]:
     """The confidence and the prior of a category where no scope has its own, and the prior that is built in."""
-    found = gate_settings(config.memory.gate, "global", category)
+    found = gate_settings(config.memory.scopes, "global", category)
     return found.confidence, found.prior, DEFAULTS.get(category, GateSettings()).prior
 
 
@@ -62,18 +64,18 @@ class Calibration:
         Raises:
             UsageError: it is set where this does not write.
         """
-        values: dict[str, Any] = {}
+        text = self.text()
         if proposals:
-            gate = _plain(self._from_home("memory.gate", self._config.memory.gate))
+            layers = self._from_home("memory.scopes", self._config.memory.scopes).layers
+            former = layers[0].get(ANY, {}).get("gate", {}) if layers else {}
+            gate = {category: dict(numbers) for category, numbers in former.items()}
             for one in proposals:
-                gate.setdefault("*", {}).setdefault(one.category, {})[one.setting] = one.after
-            values["gate"] = gate
+                gate.setdefault(one.category, {})[one.setting] = one.after
+            text = with_values(text, ("memory", "scopes", ANY), {"gate": gate})
         if ranking is not None:
-            values["salience"] = {
-                **self._from_home("memory.salience", self._config.memory.salience),
-                **ranking.weights,
-            }
-        return with_values(self.text(), "memory", values) if values else self.text()
+            weights = {**self._from_home("memory.salience", self._config.memory.salience), **ranking.weights}
+            text = with_values(text, ("memory",), {"salience": weights})
+        return text
 
     def diff(self, after: str) -> str:
         """The changes as a unified diff; "" for none."""
@@ -126,7 +128,3 @@ class Calibration:
         if value and not origin.startswith(str(self._file)):
             raise UsageError(f"{key} is set in {origin}", "put there what is proposed")
         return value
-
-
-def _plain(value: Any) -> Any:
-    return {name: _plain(item) for name, item in value.items()} if isinstance(value, Mapping) else value

@@ -37,7 +37,7 @@ class Proposal(NamedTuple):
     """A number that would have forecast the outcomes of one category better.
 
     Args:
-        setting: of `memory.gate`: confidence or prior. before, after: its value now, and the one that is proposed.
+        setting: of the gate: confidence or prior. before, after: its value now, and the one that is proposed.
         fitted, judged: outcomes of each half. brier_before, brier_after: on the half that it was not fitted on.
     """
 

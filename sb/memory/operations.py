@@ -50,6 +50,9 @@ class Operations:
         for one in seen:
             if one["state"] in states if states else one["state"] != QUARANTINED:
                 return one
+        for each in (one for one in rows if one["place"] not in places):
+            self.space.reader.note_closed(each)
+        self.space.reader.note_denied()
         if seen:
             raise NotFoundError(f"memory {seen[0]['uid']} is {seen[0]['state']}")
         problem = f"no memory {one_line(record, 80)!r}, or not visible to you"

@@ -7,7 +7,6 @@ from typing import Any
 
 from sb.base.values.frozen import frozen
 from sb.config.memory import Memory as Settings
-from sb.config.scope_patterns import rule_of
 from sb.memory.personal_values import TOO_LONG, labels_in, labels_of_each, masked
 from sb.memory.views import View
 from sb.protocols.types import Handoff
@@ -33,7 +32,7 @@ class PersonalDataRefused(ValueError):
         self.labels = tuple(labels)
         super().__init__(
             f"not saved: it holds personal data ({', '.join(labels)}), which {scope} does not keep"
-            " (memory.personal_data). Save it without"
+            " (memory.scopes, personal_data). Save it without"
         )
 
 
@@ -65,11 +64,6 @@ class Screened:
     def refused(self) -> bool:
         """True if it must not be written."""
         return bool(self.labels) and self.action == DROP
-
-
-def action_for(settings: Settings, scope: str) -> str:
-    """The action for personal data in a scope: by its own name, else the longest pattern, else keep."""
-    return rule_of(settings.personal_data, scope) or KEEP
 
 
 class Screening:
@@ -152,7 +146,7 @@ class Screening:
 
     def action(self, scope: str) -> str:
         """The action for personal data in a scope."""
-        return action_for(self._settings, scope)
+        return str(self._settings.scopes.answer("personal_data", scope))
 
     def text(self, text: str, scope: str) -> str:
         """A query or a reason, as it is logged: redacted wherever the scope does not keep personal data."""

@@ -6,13 +6,14 @@ Everything that shows memories asks it: Brain, stacks, exports, syncs and screen
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Protocol
 
 import orjson
 
 from sb.base.sources import Clock
 from sb.config.memory import Memory as Settings
+from sb.config.scope_patterns import any_matches
+from sb.config.scopes import READING
 from sb.memory.access import READ, Rights
 from sb.memory.conditions import NEVER, Condition, any_of
 from sb.memory.consent import refusal, ungranted
@@ -69,19 +70,20 @@ class Reader:
     ) -> None:
         self._space, self._names, self._stack = space, names, stack
         self._is_operator, self._handoffs = is_operator, handoffs
+        self._unread: set[str] = set()  # scopes that were left out at last
         self._between: dict[tuple[str, tuple[int, ...]], tuple[int, bool]] = {}  # up to which packet, and any
         if self.policy is not None:
             space.reads.denied = self.policy.flush
 
     @lazy
     def policy(self) -> ReadPolicy | None:
-        """The reading policy; None where no scope has a rule."""
-        space = self._space
-        if not space.settings.reading:
+        """The reading policy; None where no scope has a rule about reading."""
+        space, scopes = self._space, self._space.settings.scopes
+        if not scopes.values(*READING):
             return None
         from sb.kernel.memory_read_policy import ReadPolicy
 
-        return ReadPolicy(space.database, space.settings.reading, space.places, self._agents, space.clock.now)
+        return ReadPolicy(space.database, scopes, space.places, self._agents, space.clock.now)
 
     def _agents(self) -> tuple[str, ...]:
         """The agents that rules are asked of; none for an operator."""
@@ -91,13 +93,24 @@ class Reader:
 
     def scopes(self, scopes: Iterable[str]) -> tuple[str, ...]:
         """Those of these scopes that may be read, in their order."""
-        rights, agents = self._space.rights, self._agents()
+        rights, agents, asked = self._space.rights, self._agents(), tuple(scopes)
         if not rights:
-            return tuple(scopes)
-        return tuple(scope for scope in scopes if all(rights.may(agent, READ, scope) for agent in agents))
+            return asked
+        found = tuple(scope for scope in asked if all(rights.may(agent, READ, scope) for agent in agents))
+        self._unread = {scope for scope in asked if scope not in found and not self._chartered(scope)}
+        return found
+
+    def note_unread(self) -> None:
+        """Remember as denied the scopes that `scopes` left out at last, as rules close them."""
+        if self.policy is not None and self._unread:
+            owners, places = ("", *self._names), self._space.places.of_stack(self._stack).items()
+            self.policy.condition(
+                [at for at, of in places if of.scope in self._unread and of.owner in owners]
+            )
 
     def withheld(self, places: Sequence[int]) -> Condition:
         """The records in these places that may not be read, in any state."""
+        self.note_unread()
         parts = [self._between_others(agent, places) for agent in self._agents()]
         if self._names and (hidden := ungranted(self._space.database, places, self._names)):
             parts.append((_LISTED, (orjson.dumps(hidden).decode(),)))
@@ -109,10 +122,22 @@ class Reader:
 
     def left_out(self, places: Sequence[int]) -> Condition:
         """The records in these places that no search and no list has: those withheld, and those below the trust floor."""
-        floor = self._space.settings.trust_floor if self._agents() else 0.0
-        if not floor:
-            return self.withheld(places)
-        return any_of(self.withheld(places), below(self._space.trust, self._stack, floor))
+        withheld = self.withheld(places)
+        if not self._agents() or not self._space.settings.scopes.values("trust_floor"):
+            return withheld
+        parts, known = [], self._space.places.numbered
+        floors = {
+            number: self._space.settings.scopes.answer("trust_floor", known(number).scope)
+            for number in places
+        }
+        for floor in set(floors.values()):
+            numbers = [number for number in places if floors[number] == floor]
+            condition, values = below(self._space.trust, self._stack, floor)
+            if condition:
+                parts.append(
+                    (f"r.place IN ({', '.join('?' * len(numbers))}) AND {condition}", (*numbers, *values))
+                )
+        return any_of(withheld, *parts)
 
     def withheld_ids(self, places: Sequence[int]) -> frozenset[str]:
         """The public ids of the records that `withheld` means; those erased are gone anyway."""
@@ -124,11 +149,11 @@ class Reader:
         return frozenset(uid for (uid,) in self._space.database.query(sql, (*places, *parameters)))
 
     def _closed(self, places: Sequence[int]) -> tuple[int, ...]:
-        if not self._space.rights:
-            return ()
-        known = {number: self._space.places.numbered(number).scope for number in places}
-        readable = self.scopes(set(known.values()))
-        return tuple(number for number, scope in known.items() if scope not in readable)
+        """Those of these places that charters close."""
+        return tuple(at for at in places if self._chartered(self._space.places.numbered(at).scope))
+
+    def _chartered(self, scope: str) -> bool:
+        return any(self._space.rights.chartered(agent, scope) for agent in self._agents())
 
     def _between_others(self, agent: str, places: Sequence[int]) -> Condition:
         """The handoffs neither for nor from an agent, if there are any.
@@ -159,6 +184,11 @@ class Reader:
         """True if a record may be read, for what only compares with it: nothing is put on record."""
         return not self._refusal(row) and not (self.policy and self.policy.reason(row))
 
+    def note_closed(self, row: Row) -> None:
+        """Remember that a record was asked for, if its scope has a rule by which it may not be read."""
+        if self.policy is not None and not self.scopes((self._space.places.numbered(row["place"]).scope,)):
+            self.policy.refusal(row)
+
     def allows_packet(self, row: Row) -> bool:
         """True if a handoff may be read by all rules but those of handoffs, whose signature is verified by itself."""
         return not self._refused(row) and not (self.policy and self.policy.refusal(row))
@@ -171,7 +201,7 @@ class Reader:
         return self._refused(row)
 
     def _refused(self, row: Row) -> str:
-        if self._space.rights and self._closed((row["place"],)):
+        if self._closed((row["place"],)):
             return "you may not read its scope"
         return next(filter(None, (refusal(row, name) for name in self._names)), "")
 
@@ -181,7 +211,7 @@ class Reader:
     def masks(self) -> bool:
         """True if personal data is masked, for one agent at least."""
         readers = self._space.settings.personal_data_readers
-        return not all(any(fnmatchcase(name, one) for one in readers) for name in self._names)
+        return not all(any_matches(readers, name) for name in self._names)
 
     def mask(self, value: Any) -> Any:
         """A value as it is read: without personal data where that is masked."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sb.base.values.frozen import frozen
 from sb.config.memory import Memory as Settings
-from sb.config.scope_patterns import matches
+from sb.config.scope_patterns import ANY
 from sb.memory.space import Space
 from sb.memory.views import View
 from sb.store.records.columns import ERASED, Row
@@ -19,7 +19,7 @@ class Overdue(View):
     """A memory that is past its retention.
 
     Args:
-        rule: of `memory.retention`. due_at: when it should have gone, in seconds since the epoch.
+        rule: the pattern of `memory.scopes`, and the category or kind if it names that. due_at: when it should have gone, in seconds since the epoch.
         protected: it stays until its protection is lifted.
     """
 
@@ -32,32 +32,16 @@ class Overdue(View):
     protected: bool
 
 
-def rule_for(settings: Settings, scope: str, kind: str, category: str | None) -> str:
-    """The rule that a memory falls under, the longest that fits; "" for none."""
-    fitting = (rule for rule in settings.retention if _fits(rule, scope, kind, category))
-    return max(fitting, key=len, default="")
-
-
-def _fits(rule: str, scope: str, kind: str, category: str | None) -> bool:
-    pattern, slash, wanted = rule.rpartition("/")
-    if not slash:
-        return matches(rule, scope)
-    return matches(pattern, scope) and wanted in (kind, category)
-
-
 def overdue(space: Space, settings: Settings, now: float) -> list[Overdue]:
     """The memories that are past their retention, oldest first, protected ones too; nothing is changed.
 
     Args:
         now: seconds since the epoch; the age of a memory counts from when it was written.
     """
-    if not settings.retention:
+    kept = [seconds for rule in settings.scopes.values("retention") for seconds in rule.values()]
+    if not kept:
         return []
-    return [
-        one
-        for row in _rows(space, now - min(settings.retention.values()))
-        if (one := _due(space, settings, row, now))
-    ]
+    return [one for row in _rows(space, now - min(kept)) if (one := _due(space, settings, row, now))]
 
 
 def _rows(space: Space, before: float) -> Iterator[Row]:
@@ -72,8 +56,12 @@ def _rows(space: Space, before: float) -> Iterator[Row]:
 
 def _due(space: Space, settings: Settings, row: Row, now: float) -> Overdue | None:
     scope = space.places.numbered(row["place"]).scope
-    rule = rule_for(settings, scope, row["kind"], row["category"])
-    if not rule or row["created_at"] + settings.retention[rule] > now:
+    answer = settings.scopes.explain("retention", scope, (row["kind"], row["category"]))
+    if answer.value is None:
         return None
-    due_at = row["created_at"] + settings.retention[rule]
+    seconds, name = answer.value
+    due_at = row["created_at"] + seconds
+    if due_at > now:
+        return None
+    rule = ", ".join(pattern if name == ANY else f"{pattern}/{name}" for pattern in answer.patterns)
     return Overdue(row["uid"], row["kind"], row["category"], scope, rule, due_at, bool(row["protected"]))

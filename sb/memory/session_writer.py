@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sb.base.text import checked_name
-from sb.memory.access import WRITE
+from sb.memory.access import READ, WRITE
 from sb.memory.masking import Labels, masked_text, refuse_secret
 from sb.memory.quarantine.refusals import attacks_on_record, checked_relation
 from sb.memory.record_writer import RecordWriter
@@ -102,8 +102,12 @@ class SessionWriter:
         Raises:
             DeniedError: it has none.
         """
-        if not self.record_writer.is_operator:
-            self.space.rights.check(self.agent, right, scope or self.scope)
+        if self.record_writer.is_operator:
+            return
+        if right == READ and not self.space.reader.scopes((scope or self.scope,)):
+            self.space.reader.note_unread()
+            self.space.reader.note_denied()
+        self.space.rights.check(self.agent, right, scope or self.scope)
 
     def _allowed_scope(self, scope: str) -> str:
         """The scope as given; raises ValueError if it is none, DeniedError if this agent may not use it."""

@@ -11,7 +11,6 @@ import orjson
 
 from sb.base.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.config.memory import Memory as Settings
-from sb.config.scope_patterns import rules_of
 from sb.memory.access import Rights, ScopeRefusal
 from sb.memory.lazy import lazy
 from sb.memory.personal_data import Screening
@@ -80,7 +79,7 @@ class Space:
         self.words = WordIndex(database)
         self.vectors = VectorIndex(database)
         self.settings = settings
-        self.rights = Rights(settings.access, scope_refusal)
+        self.rights = Rights(settings.scopes, scope_refusal)
         self.screening = Screening(database, settings, clock.now)
         self.reader = operator(self)  # a Brain and a stack put theirs in its place
         self._contextual: ContextEmbedder | None = None
@@ -162,10 +161,9 @@ class Space:
         Raises:
             ValueError: it is no scope.
         """
-        found, includes = [checked_scope(scope)], self.settings.includes
-        for one in found:  # grows while it is walked
-            included = [inner for rule in reversed(rules_of(includes, one)) for inner in rule]
-            found += [inner for inner in dict.fromkeys(included) if inner not in found]
+        found = [checked_scope(scope)]
+        for outer in found:  # grows while it is walked
+            found += [inner for inner in self.settings.scopes.answer("includes", outer) if inner not in found]
         return (*found, *(() if GLOBAL in found else (GLOBAL,)))
 
     def check_open(self, execute: Execute, stack: str) -> None:

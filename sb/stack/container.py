@@ -145,10 +145,12 @@ class Container:
 
     def find_all(self, uids: Sequence[str], kinds: Iterable[str]) -> dict[str, Row]:
         """Returns those of these ids that are in view, by id; see `find`."""
-        places, kinds = frozenset(self.places()), frozenset(kinds)
+        places, kinds, known = frozenset(self.places()), frozenset(kinds), self.space.records.known(uids)
+        for row in (row for row in known.values() if row["place"] not in places):
+            self.space.reader.note_closed(row)
         return {
             uid: row
-            for uid, row in self.space.records.known(uids).items()
+            for uid, row in known.items()
             if row["place"] in places
             and row["kind"] in kinds
             and row["state"] not in (ERASED, QUARANTINED)

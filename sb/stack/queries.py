@@ -68,7 +68,7 @@ class Query:
         return self.without(*container.space.reader.withheld(container.places()))
 
     def listed(self, container: Container) -> Query:
-        """Ask that it may be read, and is trusted as `memory.trust_floor` asks."""
+        """Ask that it may be read, and is trusted as `memory.scopes` asks."""
         return self.without(*container.space.reader.left_out(container.places()))
 
     def sql(self) -> tuple[str, tuple[Any, ...]]:

@@ -201,7 +201,7 @@ class SQLiteStack(Reads, SyncOperations, StackProtocol):
         self.read_from(core_id, scope)
 
     def view_as_operator(self) -> None:
-        """Show and change what `memory.access` and `memory.trust_floor` keep from agents; still nothing that is private."""
+        """Show and change what rights and trust floors of `memory.scopes` keep from agents; still nothing that is private."""
         self._container.for_operators = True
 
     def on_detach(self, core_id: str) -> None:

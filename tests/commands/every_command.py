@@ -37,7 +37,7 @@ WITH_JSON = {
 BELIEF = "--agent scribe --from"
 Look = Callable[[], Any]
 
-HELD = "memory:\n  personal_data: {'team:held': escalate}\n  retention: {'team:held': 1s}\n"
+HELD = "memory:\n  scopes: {'team:held': {personal_data: escalate, retention: 1s}}\n"
 
 
 def documents(done: Outcome) -> list[Any]:

@@ -89,7 +89,7 @@ def test_an_agents_opinion_is_shown_and_counts_only_if_that_agent_is_trusted(sb:
 def test_hostile_text_in_every_field_stays_text(sb: CommandLine, home: Path) -> None:
     home.mkdir(mode=0o700, exist_ok=True)
     (home / "config.yaml").write_text(
-        'memory:\n  access: {"project:a": {read: ["[red]eve"]}}\n', encoding="utf-8"
+        'memory:\n  scopes: {"project:a": {read: ["[red]eve"]}}\n', encoding="utf-8"
     )
     assert sb("trust", "set", HOSTILE, HOSTILE, "0.9", "--reason", HOSTILE, "--evidence", HOSTILE).code == 0
     shown = [
@@ -105,7 +105,7 @@ def test_hostile_text_in_every_field_stays_text(sb: CommandLine, home: Path) -> 
         assert not set("\x1b\x07\u202e") & set(one.out + one.err)
         assert "\nmallory" not in one.out
     assert (
-        sb("memory", "access", "--scope", "project:a", "--agent", HOSTILE, "--json").json["items"][0]["read"]
-        == []
+        sb("memory", "access", "--scope", "project:a", "--agent", HOSTILE, "--json").json["items"][0]["value"]
+        is False
     )
     assert sb("trust", "show", "mallory").code == 1

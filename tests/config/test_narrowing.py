@@ -15,9 +15,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sb.config import Config, load_config
-from sb.config.access import RIGHTS, Access, allows
 from sb.config.model import BY_KEY, DURABILITIES, ENFORCEMENTS, SAFETY_MODES, SETTINGS
 from sb.config.pack_files import PackFile
+from sb.config.scopes import QUESTIONS, RIGHTS, Scopes
 from sb.kernel import SafetyClass
 from sb.kernel.contracts import ReversalClass, ReversalSpec
 from sb.runtime import Runtime, open_runtime
@@ -114,32 +114,37 @@ VALUES: Mapping[str, st.SearchStrategy[Any]] = {
     "memory.ollama_url": one_of("http://evil.example:80"),
     "memory.ollama_model": one_of("other"),
     "memory.transformers_model": one_of("/tmp/model"),
-    "memory.includes": one_of("{'project:*': ['project:secret']}"),
     "memory.quarantine": lists("tool-output", "web-page", "ingested-document"),
     "memory.sync_scopes": lists("*", "global", "project:*"),
-    "memory.gate": one_of("{'*': {lesson: {threshold: 0.4}}}"),
-    "memory.trust_floor": one_of("0", "0.45", "1"),
     "memory.planning_floor": one_of("0", "0.6", "1"),
     "memory.spreading": one_of("0", "0.3", "1"),
     "memory.salience": one_of("{trust: 4}"),
-    "memory.access": st.dictionaries(
-        one_of("*", "project:*", "project:a", "global"),
-        st.dictionaries(
-            one_of(*RIGHTS), st.lists(one_of("*", "ada", "ad*", "a*", "adam", "eve"), max_size=3, unique=True), max_size=3
+    "memory.scopes": st.dictionaries(
+        one_of("*", "project:*", "*:a", "p*:a", "project:a", "global"),
+        st.fixed_dictionaries(
+            {},
+            optional={
+                **dict.fromkeys(RIGHTS, st.lists(one_of("*", "ada", "ad*", "*a", "adam", "eve"), max_size=3, unique=True)),
+                "purpose": one_of("support"),
+                "consent": st.booleans(),
+                "max_age": one_of("0s", "1d", "30d"),
+                "personal_data": one_of("keep", "redact", "drop", "escalate"),
+                "retention": one_of("1d", "30d", {"event": "1d", "*": "9d"}),
+                "gate": one_of({"lesson": {"threshold": 0.4}}, {"*": {"threshold": 0.5}}),
+                "includes": st.lists(one_of("team:a", "team:b"), max_size=2, unique=True),
+                "trust_floor": one_of(0, 0.45, 1),
+            },
         ),
         max_size=3,
     ).map(json.dumps),
-    "memory.personal_data": one_of("{'project:*': redact}"),
     "memory.personal_data_readers": one_of("['nobody']"),
     "credentials": one_of("{billing: 'env:TOKEN'}"),
     "output_gate.results": one_of("[reports.*]"),
     "output_gate.action": one_of("redact", "refuse"),
     "output_gate.messages": one_of("off", "mark", "refuse"),
-    "memory.reading": one_of("{'customer:*': {purpose: support, consent: true, max_age: 30d}}"),
     "memory.attacks": one_of("off", "mark", "quarantine", "refuse"),
     "red_team.tool_results": one_of("off", "mark", "quarantine"),
     "red_team.prompts": one_of("off", "mark"),
-    "memory.retention": one_of("{'project:*': 30d}"),
     "memory.hooks": one_of("true", "false"),
     "memory.orient_tokens": one_of(100, 2_000, 10_000),
     "entity.plugin_fail_fast": one_of("true", "false"),
@@ -181,18 +186,24 @@ def reached(allowed: Any) -> set[tuple[str, int]]:
     }
 
 
-def no_more_rights(before: Access, after: Access) -> bool:
-    """Whoever may do something afterwards could do it before."""
-    scopes, agents = (
-        ("global", "project:a", "project:b", "team:a"),
-        ("ada", "adam", "ad", "a", "eve", "bob", ""),
+_SCOPES = ("global", "project:a", "project:b", "team:a")
+
+
+def no_more_rights(before: Scopes, after: Scopes) -> bool:
+    """Whoever may do something afterwards could do it before, and floors of trust are no lower."""
+    agents = ("ada", "adam", "ad", "a", "eve", "bob", "")
+    asked = [(right, scope, agent) for right in RIGHTS for scope in _SCOPES for agent in agents]
+    return all(before.allows(*one) or not after.allows(*one) for one in asked) and all(
+        after.answer("trust_floor", scope) >= before.answer("trust_floor", scope) for scope in _SCOPES
     )
-    return all(
-        allows(before, right, scope, agent) or not allows(after, right, scope, agent)
-        for right in RIGHTS
-        for scope in scopes
-        for agent in agents
-    )
+
+
+def no_more_of_memory(before: Scopes, after: Scopes) -> bool:
+    """Rights and floors are no wider, and all else is as it was."""
+    rest = [name for name in QUESTIONS if name not in (*RIGHTS, "trust_floor", "gate", "retention")]
+    same = all(before.answer(name, scope) == after.answer(name, scope) for name in rest for scope in _SCOPES)
+    values = [policy.values("gate", "retention") for policy in (before, after)]
+    return no_more_rights(before, after) and same and values[0] == values[1]
 
 
 # What is no wider, of each setting that such a file may change: said again, and not asked of the rule itself.
@@ -223,8 +234,7 @@ NO_WIDER: Mapping[str, Before] = {
     "http.allow": lambda before, after: reached(after) <= reached(before),
     "shell.env": lambda before, after: part_of(before, after) and ("PATH" in after) == ("PATH" in before),
     "memory.hooks": no_more,
-    "memory.access": no_more_rights,
-    "memory.trust_floor": lambda before, after: after >= before,
+    "memory.scopes": no_more_of_memory,
     "memory.planning_floor": lambda before, after: after >= before,
     "telemetry.arguments": no_more,
     **{

@@ -19,10 +19,21 @@ from sb.config import load_config, organization
 from sb.config.model import BY_KEY
 from sb.config.organization import installed_policies, sign_policy
 from sb.config.rules import PolicyRule
+from sb.config.scopes import Scopes
 from sb.errors import ConfigError, UsageError
 from sb.kernel.authority.keys import make_key
 from sb.runtime import open_runtime
-from tests.config.test_narrowing import CALLS, NO_WIDER, VALUES, Before, Call, World, as_yaml, passing
+from tests.config.test_narrowing import (
+    CALLS,
+    NO_WIDER,
+    VALUES,
+    Before,
+    Call,
+    World,
+    as_yaml,
+    no_more_rights,
+    passing,
+)
 from tests.conftest import CommandLine
 
 _, IT = make_key("it-desk", None)
@@ -100,8 +111,36 @@ def no_wider_rules(before: tuple[PolicyRule, ...], after: tuple[PolicyRule, ...]
     return after[: len(before)] == before and not (closed and any(rule.effect == "allow" for rule in added))
 
 
+def no_looser_memory(before: Scopes, after: Scopes) -> bool:
+    """Rights and floors are no wider; less is kept, for less long, of less personal data, and with more consent."""
+    actions, scopes = ("keep", "escalate", "redact", "drop"), ("global", "project:a", "project:b", "team:a")
+
+    def fresher(scope: str) -> bool:
+        most, now = before.answer("max_age", scope), after.answer("max_age", scope)
+        return not most or 0 < now <= most
+
+    def no_longer(scope: str, name: str) -> bool:
+        most, now = (policy.answer("retention", scope, (name,)) for policy in (before, after))
+        return most is None or now[0] <= most[0]
+
+    return no_more_rights(before, after) and all(
+        after.answer("consent", scope) >= before.answer("consent", scope)
+        and actions.index(after.answer("personal_data", scope))
+        >= actions.index(before.answer("personal_data", scope))
+        and fresher(scope)
+        and all(no_longer(scope, name) for name in ("event", "fact"))
+        and all(
+            after.answer(name, scope) == before.answer(name, scope)
+            for name in ("includes",)
+            if before.values(name)
+        )
+        for scope in scopes
+    )
+
+
 WITHIN: Mapping[str, Before] = {
     **NO_WIDER,
+    "memory.scopes": no_looser_memory,
     "policy": no_wider_rules,
     "approvals.dual_control": lambda before, after: set(before) <= set(after),
     "kill.dual_control": lambda before, after: after >= before,

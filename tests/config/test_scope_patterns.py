@@ -1,11 +1,11 @@
-"""Which scopes a pattern means, and which of several rules counts."""
+"""Patterns of scopes and agents: the names that one means."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sb.config.scope_patterns import any_matches, matches, rule_of
+from sb.config.scope_patterns import any_matches, matches
 from tests.rows import rows
 
 SCOPES = st.text("ab:*[]?.-", max_size=8)
@@ -33,9 +33,3 @@ def test_only_a_star_is_special(pattern: str, scope: str, means: bool) -> None:
 def test_the_beginning_of_a_scope_and_a_star_mean_it(start: str, rest: str) -> None:
     assert matches(start.replace("*", "-") + "*", start.replace("*", "-") + rest)
     assert matches("*", rest)
-
-
-def test_its_own_name_counts_then_the_longest_pattern() -> None:
-    rules = {"*": 1, "a:*": 2, "a:bc*": 3, "a:b": 4}
-    assert [rule_of(rules, scope) for scope in ("b:x", "a:x", "a:bcd", "a:b")] == [1, 2, 3, 4]
-    assert rule_of({"a:*": 2}, "b:x") is None

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sb.base.classification import contacts, payments, phones
-from sb.memory import personal_data, retention, writer
+from sb.memory import retention, writer
 from sb.memory.personal_data import Screening
 from sb.memory.reader import Reader
 from tests.harness.saboteurs import breaks
@@ -46,7 +46,7 @@ def every_agent_reads_personal_data(patch: pytest.MonkeyPatch) -> None:
 
 @breaks("HA-09")
 def values_are_not_redacted_on_write(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(personal_data, "action_for", lambda *_: "keep")
+    patch.setattr(Screening, "action", lambda *_: "keep")
 
 
 @breaks("HA-09")

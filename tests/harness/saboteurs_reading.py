@@ -40,7 +40,7 @@ def every_sign_is_an_attack(patch: pytest.MonkeyPatch) -> None:
 
 @breaks("HA-04")
 def reading_rules_hide_nothing(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(ReadPolicy, "_reason", lambda *_: "")
+    patch.setattr(ReadPolicy, "reason", lambda *_: "")
     patch.setattr(ReadPolicy, "_parts", lambda *_: [])
 
 

@@ -1,7 +1,7 @@
 """A plain model of who may do what with memories, to compare with the real thing on random homes.
 
 It knows the rules of docs/reference/memory-access.md, reading-policy.md, personal-data.md and memory-trust.md, and nothing
-of how they are built: no SQL, no caches, one question at a time.
+of how they are built: no SQL, no caches, no layers, one question at a time.
 """
 
 from __future__ import annotations
@@ -14,15 +14,30 @@ DAY_S = 86_400
 BASE_TRUST = {"agent-written": 0.7, "derived": 0.6, "ingested-document": 0.5, "tool-output": 0.4}
 
 
+RIGHTS = ("read", "write", "promote", "share")
+STRICTER = ("keep", "escalate", "redact", "drop")
+
+
 def means(pattern: str, name: str) -> bool:
-    """A pattern is a name, or its beginning and `*`."""
-    return name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
+    """A pattern is a name, in which `*` stands for any characters."""
+    before, star, after = pattern.partition("*")
+    if not star:
+        return name == pattern
+    rests = (name[end:] for end in range(len(before), len(name) + 1))
+    return name.startswith(before) and any(means(after, rest) for rest in rests)
 
 
-def rule(rules: Mapping[str, Any], scope: str) -> Any:
-    """The rule of a scope: that of its own name, else of the longest pattern; None without one."""
-    fitting = [pattern for pattern in rules if means(pattern, scope)]
-    return rules[scope] if scope in rules else rules[max(fitting, key=len)] if fitting else None
+def rules(layer: Mapping[str, Mapping[str, Any]], scope: str, key: str) -> list[Any]:
+    """The answers of a layer for a scope that count alike: its own name's, else those of the longest patterns."""
+    fitting = [pattern for pattern in layer if means(pattern, scope)]
+    saying = [pattern for pattern in fitting if key in layer[pattern]]
+    if scope in saying:
+        return [layer[scope][key]]
+    if saying:
+        most = max(map(len, saying))
+        return [layer[pattern][key] for pattern in saying if len(pattern) == most]
+    closed = key in RIGHTS and any(right in layer[pattern] for pattern in fitting for right in RIGHTS)
+    return [()] if closed else []
 
 
 @dataclass(frozen=True)
@@ -48,35 +63,31 @@ class Model:
     """The rules of one home.
 
     Args:
-        access, reading, personal_data, includes: as the settings of memory have them.
-        readers: of personal data. refused: pairs of agent and scope that charters refuse. standings: trust in agents.
+        layers: of the setting `memory.scopes`, each of which only narrows. readers: of personal data. refused: pairs of agent and scope that charters refuse. standings: trust in agents.
     """
 
-    access: Mapping[str, Mapping[str, Sequence[str]]]
-    reading: Mapping[str, Mapping[str, Any]]
-    personal_data: Mapping[str, str]
-    includes: Mapping[str, Sequence[str]]
+    layers: Sequence[Mapping[str, Mapping[str, Any]]]
     readers: Sequence[str]
     sync_scopes: Sequence[str]
-    trust_floor: float
     refused: frozenset[tuple[str, str]]
     standings: Mapping[str, float]
     now: float = 0.0
     rows: dict[int, ModelRow] = field(default_factory=dict)
 
+    def answers(self, key: str, scope: str) -> list[Any]:
+        return [answer for layer in self.layers for answer in rules(layer, scope, key)]
+
     def may(self, agent: str, right: str, scope: str) -> bool:
         if (agent, scope) in self.refused:
             return False
-        found = rule(self.access, scope)
-        return found is None or any(means(pattern, agent) for pattern in found.get(right, ()))
+        return all(any(means(pattern, agent) for pattern in agents) for agents in self.answers(right, scope))
 
     def chain(self, scope: str) -> list[str]:
         """The scopes read from a scope."""
         found = [scope]
         for each in found:
-            for pattern, included in self.includes.items():
-                if means(pattern, each):
-                    found += [one for one in included if one not in found]
+            first, *others = self.answers("includes", each) or [()]
+            found += [one for one in first if one not in found and all(one in other for other in others)]
         return [*found, *(() if "global" in found else ("global",))]
 
     def in_view(self, row: ModelRow, agent: str, scopes: Sequence[str]) -> bool:
@@ -94,15 +105,10 @@ class Model:
         return not set(about) <= set(agreed)
 
     def policy_allows(self, row: ModelRow, agent: str) -> bool:
-        found = rule(self.reading, row.scope)
-        if found is None:
-            return True
-        if not any(means(pattern, agent) for pattern in found.get("readers", ("*",))):
+        if any(self.answers("consent", row.scope)) and self.lacks_consent(row):
             return False
-        if found.get("consent") and self.lacks_consent(row):
-            return False
-        age = found.get("max_age_s")
-        return not age or self.now - row.updated_at <= age
+        ages = filter(None, self.answers("max_age", row.scope))
+        return all(self.now - row.updated_at <= age for age in ages)
 
     def between_others(self, row: ModelRow, agent: str) -> bool:
         recipient = row.fields.get("recipient") or ""
@@ -115,7 +121,7 @@ class Model:
 
     def below_floor(self, row: ModelRow) -> bool:
         chain = [row, *(self.rows[number] for number in row.sources)]
-        return bool(self.trust_floor) and min(map(self.trust, chain)) < self.trust_floor
+        return min(map(self.trust, chain)) < max(self.answers("trust_floor", row.scope), default=0.0)
 
     def reads(self, row: ModelRow, agent: str, states: Sequence[str] = ()) -> bool:
         """An agent that has a row in view may read what it says; `states` do not matter."""
@@ -133,7 +139,9 @@ class Model:
 
     def written(self, agent: str, scope: str) -> str:
         """What becomes of a text with personal data that an agent writes in a scope."""
-        return str(rule(self.personal_data, scope) or "keep") if self.may(agent, "write", scope) else "denied"
+        if not self.may(agent, "write", scope):
+            return "denied"
+        return max(self.answers("personal_data", scope), key=STRICTER.index, default="keep")
 
     def masks(self, agent: str) -> bool:
         """Personal data is masked for an agent."""

@@ -24,7 +24,7 @@ class Desk:
     Args:
         home: SB_HOME, which is made.
         embedder: as the setting `memory.embedder`. quarantine: as `memory.quarantine`; by default what is imported
-            comes in as it is. personal_data: as `memory.personal_data`, in YAML.
+            comes in as it is. scopes: as `memory.scopes`, in YAML.
         memory: further lines of `memory` in the configuration.
     """
 
@@ -35,12 +35,12 @@ class Desk:
         embedder: str = "none",
         quarantine: str = "tool-output, web-page, mcp-result",
         memory: str = "",
-        personal_data: str = "{}",
+        scopes: str = "{}",
     ) -> None:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.home = home
         self.clock, self.ids = SteeredClock(), SYSTEM_IDS  # ids of two homes differ
-        lines = (f"embedder: {embedder}", f"quarantine: [{quarantine}]", f"personal_data: {personal_data}")
+        lines = (f"embedder: {embedder}", f"quarantine: [{quarantine}]", f"scopes: {scopes}")
         text = "\n".join(("memory:", *(f"  {line}" for line in (*lines, *filter(None, [memory])))))
         (home / "config.yaml").write_text(f"{text}\n")
         self.config: Config = load_config(env={"SB_HOME": str(home), "HOME": str(home)}, cwd=home, flags={})

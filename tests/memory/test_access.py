@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sb.config.access import RIGHTS, allows
+from sb.config.scopes import RIGHTS
 from sb.errors import DeniedError, NotFoundError
 from sb.kernel.authority.signing import Label
 from sb.memory.bundles import export
@@ -18,8 +18,8 @@ from sb.stack import SQLiteStack
 from tests.memory.desk import Desk
 
 ACCESS = (
-    'access: {"customer:acme": {read: [ada, "support-*"], write: [ada], promote: [], share: [ada]},'
-    ' "team:*": {read: ["*"], write: []}, "*": {read: [ada, eve], write: [ada, eve], promote: [ada]}}'
+    '{"customer:acme": {read: [ada, "support-*"], write: [ada], promote: [], share: [ada]},'
+    ' "team:*": {read: ["*"], write: [], promote: []}, "*": {read: [ada, eve], write: [ada, eve], promote: [ada]}}'
 )
 ACME = "customer:acme"
 SECRET = "The customer acme pays in March."
@@ -27,7 +27,7 @@ SECRET = "The customer acme pays in March."
 
 @pytest.fixture
 def desk(home: Path) -> Iterator[Desk]:
-    made = Desk(home, memory=ACCESS)
+    made = Desk(home, scopes=ACCESS)
     yield made
     made.close()
 
@@ -41,9 +41,9 @@ def stack_of(desk: Desk, core: str = "", scope: str | None = "global") -> SQLite
 
 
 def test_a_rule_of_the_scope_comes_before_that_of_its_type_and_of_all(desk: Desk) -> None:
-    rules = desk.config.memory.access
+    scopes = desk.config.memory.scopes
     may = {
-        (agent, scope): "".join(right[0] for right in RIGHTS if allows(rules, right, scope, agent))
+        (agent, scope): "".join(right[0] for right in RIGHTS if scopes.allows(right, scope, agent))
         for agent in ("ada", "eve", "support-7", "")
         for scope in (ACME, "team:web", "project:a")
     }
@@ -71,7 +71,7 @@ def secret(desk: Desk) -> str:
 
 
 def test_who_may_only_write_learns_nothing_from_the_gate(home: Path) -> None:
-    desk = Desk(home, embedder="static", memory='access: {"*": {write: ["*"], read: [ada]}}')
+    desk = Desk(home, embedder="static", scopes='{"*": {write: ["*"], read: [ada]}}')
     text = "The lamp in the lighthouse is white and needs oil."
     desk.brain("ada").remember(text, category="lesson")
     eve, ada = desk.brain("eve"), desk.brain("ada")

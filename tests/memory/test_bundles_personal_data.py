@@ -19,12 +19,15 @@ __all__ = ["desk"]
 PHONE = "+49 171 5550199"
 TEXT = f"Grace is called at {PHONE} about the lighthouse"
 REDACTED = "Grace is called at [redacted:phone] about the lighthouse"
-RULES = '{"project:red": redact, "project:drop": drop, "project:wait": escalate}'
+RULES = (
+    '{"project:red": {personal_data: redact}, "project:drop": {personal_data: drop},'
+    ' "project:wait": {personal_data: escalate}}'
+)
 
 
 @pytest.fixture
 def strict(tmp_path: Path) -> Iterator[Desk]:
-    made = Desk(tmp_path / "strict", personal_data=RULES)
+    made = Desk(tmp_path / "strict", scopes=RULES)
     yield made
     made.close()
 

@@ -81,20 +81,20 @@ def test_editing_changes_what_it_names_and_no_other_line(
 ) -> None:
     body = "".join(f"  # about {key}\n  {key}: {written}\n" for key, written in inside)
     text = f"{before}{'memory:' + chr(10) + body if inside else ''}{behind}"
-    after = with_values(text, "memory", values)
+    after = with_values(text, ["memory"], values)
     read, former = _read(after), _read(text)
     assert {key: value for key, value in read.items() if key != "memory"} == {
         key: value for key, value in former.items() if key != "memory"
     }
     assert set(read["memory"]) == {key for key, _ in inside} | set(values)
-    assert with_values(after, "memory", values) == after
+    assert with_values(after, ["memory"], values) == after
     for line in (*before.splitlines(), *behind.splitlines(), *(f"  # about {key}" for key, _ in inside)):
         assert line in after.splitlines()
 
 
 def test_a_group_on_one_line_is_left_to_people() -> None:
     with pytest.raises(UsageError, match="on one line"):
-        with_values("memory: {embedder: none}\n", "memory", {"gate": {}})
+        with_values("memory: {embedder: none}\n", ["memory"], {"gate": {}})
 
 
 def _read(text: str) -> dict[str, Any]:

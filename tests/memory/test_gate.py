@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from sb.config.memory_gate import gate_settings
+from sb.config.scopes import gate_settings
 from sb.errors import UsageError
 from sb.memory import Brain
 from sb.memory.consent import about
@@ -260,7 +260,7 @@ def test_explain_saves_nothing(agents: Agents) -> None:
 
 def test_gate_can_be_turned_off_for_a_scope(agents: Agents) -> None:
     (agents.home / "config.yaml").write_text(
-        'memory:\n  gate:\n    "project:notes":\n      "*": {threshold: 0}\n', "utf-8"
+        'memory:\n  scopes:\n    "project:notes":\n      gate: {"*": {threshold: 0}}\n', "utf-8"
     )
     brain = agents.brain()
     notes = {brain.remember(RULE, scope="project:notes") for _ in range(3)}
@@ -270,20 +270,21 @@ def test_gate_can_be_turned_off_for_a_scope(agents: Agents) -> None:
 
 def test_longer_pattern_of_scopes_changes_what_a_shorter_one_set(agents: Agents) -> None:
     (agents.home / "config.yaml").write_text(
-        "memory:\n  gate:\n    'project:shop*': {'*': {threshold: 0}}\n    '*': {'*': {threshold: 0.4, prior: 0.1}}\n"
-        "    'project:*': {'*': {prior: 0.2}}\n    project:shop-1: {'*': {threshold: 0.5}}\n"
+        "memory:\n  scopes:\n    'project:shop*': {gate: {'*': {threshold: 0}}}\n"
+        "    '*': {gate: {'*': {threshold: 0.4, prior: 0.1}}}\n    'project:*': {gate: {'*': {prior: 0.2}}}\n"
+        "    project:shop-1: {gate: {'*': {threshold: 0.5}}}\n"
     )
-    gate = agents.config.memory.gate
+    policy = agents.config.memory.scopes
     scopes = ("global", "project:a", "project:shop-2", "project:shop-1")
-    found = [gate_settings(gate, scope, "project") for scope in scopes]
+    found = [gate_settings(policy, scope, "project") for scope in scopes]
     assert [(one.threshold, one.prior) for one in found] == [(0.4, 0.1), (0.4, 0.2), (0.0, 0.2), (0.5, 0.2)]
 
 
 def test_nothing_below_the_floor_is_merged_whatever_it_is_worth(agents: Agents) -> None:
     likeness = 0.0
     for floor in (0.6, 0.95):
-        gate = f'{{"*": {{"*": {{threshold: 0.85, floor: {floor}}}}}}}'
-        (agents.home / "config.yaml").write_text(f"memory:\n  gate: {gate}\n", "utf-8")
+        rules = f'{{"*": {{gate: {{"*": {{threshold: 0.85, floor: {floor}}}}}}}}}'
+        (agents.home / "config.yaml").write_text(f"memory:\n  scopes: {rules}\n", "utf-8")
         brain = agents.brain()
         first = brain.remember(RULE)
         verdict = brain.explain("Deploys go out on Tuesdays after the tests.")
@@ -295,7 +296,7 @@ def test_nothing_below_the_floor_is_merged_whatever_it_is_worth(agents: Agents) 
 
 def test_settings_that_would_admit_a_repeated_fact_are_refused(agents: Agents) -> None:
     (agents.home / "config.yaml").write_text(
-        'memory:\n  gate:\n    "*":\n      lesson: {threshold: 0.1}\n', "utf-8"
+        'memory:\n  scopes:\n    "*":\n      gate: {lesson: {threshold: 0.1}}\n', "utf-8"
     )
     with pytest.raises(UsageError, match="surprise and importance"):
         agents.brain().remember(RULE, "lesson")

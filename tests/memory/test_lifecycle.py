@@ -170,8 +170,8 @@ def test_the_configuration_says_which_scopes_a_scope_includes(agents: Agents) ->
         agents.brain("ada").remember(f"the till of {scope}", scope=scope)
     agents.brain("ada").remember("ada's own till", scope="team:web", private=True)
     (agents.home / "config.yaml").write_text(
-        "memory:\n  includes:\n    'project:*': [team:web]\n    team:web: [customer:acme, project:shop]\n"
-        "    'team:o*': [customer:acme]\n"
+        "memory:\n  scopes:\n    'project:*': {includes: [team:web]}\n    team:web: {includes: [customer:acme, project:shop]}\n"
+        "    'team:o*': {includes: [customer:acme]}\n"
     )
 
     def seen(scope: str, agent: str = "bob") -> set[str]:

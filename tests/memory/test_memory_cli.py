@@ -394,7 +394,9 @@ def test_gate_says_what_is_not_saved_and_what_is_quarantined_and_compares_neithe
     home: Path, sb: CommandLine
 ) -> None:
     sb("memory", "remember", "The lamp is lit at six.")
-    (home / "config.yaml").write_text("memory: {personal_data: {'global': drop}}\n", encoding="utf-8")
+    (home / "config.yaml").write_text(
+        "memory: {scopes: {'global': {personal_data: drop}}}\n", encoding="utf-8"
+    )
     dropped = sb("memory", "gate", "Call Ada at +1 415 555 0199.", "--scope", "global")
     assert dropped.out.splitlines() == [
         "not saved",

@@ -27,9 +27,14 @@ REDACTED = "Grace is called at [redacted:phone] about the lighthouse"
 DAY = 86_400
 SETTINGS = """
 memory:
-  personal_data: {"project:red": redact, "project:drop": drop, "project:wait": escalate, "team:*": redact}
   personal_data_readers: [ada]
-  retention: {"project:*": 30d, "project:a/event": 2d, "team:*/lesson": 3d}
+  scopes:
+    "project:*": {retention: 30d}
+    "project:red": {personal_data: redact}
+    "project:drop": {personal_data: drop}
+    "project:wait": {personal_data: escalate}
+    "project:a": {retention: {event: 2d}}
+    "team:*": {personal_data: redact, retention: {lesson: 3d}}
 """
 
 
@@ -195,7 +200,7 @@ def test_retention_command_erases_only_when_told(
 
 def test_what_a_stack_saves_follows_the_rule_of_its_scope(home: Path) -> None:
     home.mkdir(mode=0o700, exist_ok=True)
-    rule = 'memory: {personal_data: {"*": redact}}\n'
+    rule = 'memory: {scopes: {"*": {personal_data: redact}}}\n'
     (home / "config.yaml").write_text(rule, encoding="utf-8")
     stack = SQLiteStack("self", components=[])
     note = stack.save_note(Note("n1", "self", TEXT))

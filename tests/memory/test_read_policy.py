@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 
 from sb.base.sources import SteeredClock
 from sb.cli import app
-from sb.config.access import ReadRule
 from sb.config.home import Home
 from sb.config.model import assemble
-from sb.config.scope_patterns import rule_of
+from sb.config.scopes import scopes_of
+from sb.errors import DeniedError, NotFoundError
 from sb.kernel.memory_read_policy import denied_reads
 from sb.memory.operator_view import Overseer
 from sb.protocols.types import Note
@@ -28,19 +28,26 @@ from sb.store.records.consent import LACKS_CONSENT, row_lacks_consent
 DAY_S = 86_400
 
 
-def opened(folder: Path, rules: dict[str, ReadRule], clock: SteeredClock | None = None) -> Runtime:
-    config = assemble(Home(folder / "home"), {"memory.reading": rules} if rules else {}, {}, ())
+SUPPORT = {"purpose": "support", "read": ("support-*",), "write": ("*",)}
+NOBODY = {"purpose": "support", "read": (), "write": ("*",)}
+
+
+def opened(folder: Path, rules: dict[str, Any], clock: SteeredClock | None = None) -> Runtime:
+    config = assemble(Home(folder / "home"), {"memory.scopes": scopes_of(rules)}, {}, ())
     return open_runtime(config, clock=clock or SteeredClock())
 
 
 def test_only_readers_of_the_purpose_find_and_get_a_memory(tmp_path: Path) -> None:
-    rules = {"customer:*": ReadRule("support", ("support-*",))}
+    rules = {"customer:*": SUPPORT}
     with opened(tmp_path, rules) as runtime:
         record = runtime.brain("support-1", scope="customer:a").remember("The lamp is white.")
         assert [hit.id for hit in runtime.brain("support-2", scope="customer:a").search("lamp")] == [record]
         other = runtime.brain("sales", scope="customer:a")
-        assert other.search("lamp") == []
-        assert other.get(record).content == "withheld: its scope is read for support only"
+        with pytest.raises(DeniedError, match="sales may not read in customer:a"):
+            other.search("lamp")
+        with pytest.raises(NotFoundError):
+            other.get(record)
+        assert all(hit.id != record for hit in runtime.brain("sales").search("lamp"))
         denied = denied_reads(runtime.database, agent="sales")
         assert [(one.record, one.memories, one.purpose) for one in denied] == [
             (record, 1, "support"),
@@ -50,8 +57,17 @@ def test_only_readers_of_the_purpose_find_and_get_a_memory(tmp_path: Path) -> No
         assert [tuple(row) for row in purposes] == [("sales", ""), ("support-2", "support")]
 
 
+def test_what_a_session_includes_and_may_not_read_is_left_out_and_on_record(tmp_path: Path) -> None:
+    with opened(tmp_path, {"customer:*": SUPPORT, "project:*": {"includes": ("customer:a",)}}) as runtime:
+        runtime.brain("support-1", scope="customer:a").remember("The lamp is white.")
+        assert runtime.brain("sales", scope="project:a").search("lamp") == []
+        assert [(one.agent, one.scope, one.memories) for one in denied_reads(runtime.database)] == [
+            ("sales", "customer:a", 1)
+        ]
+
+
 def test_operators_read_everything(tmp_path: Path) -> None:
-    with opened(tmp_path, {"customer:*": ReadRule("support", ())}) as runtime:
+    with opened(tmp_path, {"customer:*": NOBODY}) as runtime:
         record = runtime.brain("ada", scope="customer:a").remember("The lamp is white.")
         overseer = Overseer(database=runtime.database, config=runtime.config)
         assert overseer.look_up(record).content == "The lamp is white."
@@ -59,7 +75,7 @@ def test_operators_read_everything(tmp_path: Path) -> None:
 
 def test_a_stale_memory_is_withheld_until_it_is_changed(tmp_path: Path) -> None:
     clock = SteeredClock()
-    with opened(tmp_path, {"project:*": ReadRule(max_age_s=30 * DAY_S)}, clock) as runtime:
+    with opened(tmp_path, {"project:*": {"max_age": 30 * DAY_S}}, clock) as runtime:
         brain = runtime.brain("ada", scope="project:a")
         brain.remember("The lamp is white.")
         clock.sleep(29 * DAY_S)
@@ -69,7 +85,7 @@ def test_a_stale_memory_is_withheld_until_it_is_changed(tmp_path: Path) -> None:
 
 
 def test_consent_is_needed_of_everybody_whom_a_memory_is_about(tmp_path: Path) -> None:
-    with opened(tmp_path, {"project:*": ReadRule(consent=True)}) as runtime:
+    with opened(tmp_path, {"project:*": {"consent": True}}) as runtime:
         brain = runtime.brain("ada", scope="project:a")
         plain = brain.remember("The lamp is white.")
         agreed = brain.remember("Grace wants a lamp.", subject_ids=["grace"], consent_grants=["grace"])
@@ -80,7 +96,7 @@ def test_consent_is_needed_of_everybody_whom_a_memory_is_about(tmp_path: Path) -
 
 
 def test_a_stack_gives_only_what_its_core_may_read(tmp_path: Path) -> None:
-    with opened(tmp_path, {"global": ReadRule("support", ("support-*",))}) as runtime:
+    with opened(tmp_path, {"global": SUPPORT}) as runtime:
         stack = runtime.stack("s")
         stack.save_note(Note("n1", "s", "The lamp is white."))
         assert stack.get_notes() == []
@@ -92,7 +108,7 @@ def test_a_stack_gives_only_what_its_core_may_read(tmp_path: Path) -> None:
 
 
 def test_a_stack_loads_into_a_prompt_only_what_its_core_may_read(tmp_path: Path) -> None:
-    with opened(tmp_path, {"global": ReadRule("support", ("support-*",))}) as runtime:
+    with opened(tmp_path, {"global": SUPPORT}) as runtime:
         runtime.stack("s").save_note(Note("n1", "s", "The lamp is white."))
         loads = {}
         for core in ("support-1", "sales"):
@@ -103,7 +119,7 @@ def test_a_stack_loads_into_a_prompt_only_what_its_core_may_read(tmp_path: Path)
 
 
 def test_a_forgotten_memory_is_withheld_in_a_dump_too(tmp_path: Path) -> None:
-    with opened(tmp_path, {"global": ReadRule("support", ("support-*",))}) as runtime:
+    with opened(tmp_path, {"global": SUPPORT}) as runtime:
         stack = runtime.stack("s")
         stack.save_note(Note("n1", "s", "The lamp is white."))
         Overseer(database=runtime.database, config=runtime.config).forget("n1", reason="old")
@@ -114,7 +130,7 @@ def test_a_forgotten_memory_is_withheld_in_a_dump_too(tmp_path: Path) -> None:
 
 
 def test_the_purpose_on_record_is_that_of_the_scope_that_was_read(tmp_path: Path) -> None:
-    rules = {"customer:*": ReadRule("support"), "project:*": ReadRule("building")}
+    rules = {"customer:*": {"purpose": "support"}, "project:*": {"purpose": "building"}}
     with opened(tmp_path, rules) as runtime:
         brain = runtime.brain("ada", scope="project:a")
         brain.search("lamp", scope="customer:a")
@@ -129,7 +145,7 @@ def test_the_purpose_on_record_is_that_of_the_scope_that_was_read(tmp_path: Path
 
 
 def test_operators_read_all_of_a_stack(tmp_path: Path) -> None:
-    with opened(tmp_path, {"global": ReadRule("support", ())}) as runtime:
+    with opened(tmp_path, {"global": NOBODY}) as runtime:
         stack = runtime.stack("s")
         stack.save_note(Note("n1", "s", "The lamp is white."))
         stack.view_as_operator()
@@ -139,7 +155,7 @@ def test_operators_read_all_of_a_stack(tmp_path: Path) -> None:
 
 
 def test_what_a_stack_withheld_by_its_id_is_on_record(tmp_path: Path) -> None:
-    with opened(tmp_path, {"global": ReadRule("support", ("support-*",))}) as runtime:
+    with opened(tmp_path, {"global": SUPPORT}) as runtime:
         stack = runtime.stack("s")
         stack.save_note(Note("n1", "s", "The lamp is white."))
         stack.on_attach("sales")
@@ -148,7 +164,7 @@ def test_what_a_stack_withheld_by_its_id_is_on_record(tmp_path: Path) -> None:
 
 
 def test_the_gate_compares_with_nothing_that_the_writer_may_not_read(tmp_path: Path) -> None:
-    rules = {"global": ReadRule("support", ("ada",))}
+    rules = {"global": {**SUPPORT, "read": ("ada",)}}
     with opened(tmp_path, rules) as runtime:
         runtime.brain("ada").remember("The lamp in the lighthouse is white and needs oil.", category="lesson")
         text = "The lamp in the lighthouse is white and needs oil every day."
@@ -170,20 +186,10 @@ def test_without_rules_nothing_changes(tmp_path: Path) -> None:
         assert brain.space.reader.policy is None
 
 
-@pytest.mark.parametrize(("scope", "purpose"), [("a:1", "own"), ("a:2", "pattern"), ("b:1", "every")])
-def test_the_longest_pattern_counts_and_the_own_name_first(scope: str, purpose: str) -> None:
-    rules = {"*": ReadRule("every"), "a:*": ReadRule("pattern"), "a:1": ReadRule("own")}
-    rule = rule_of(rules, scope)
-    assert rule is not None
-    assert rule.purpose == purpose
-
-
 def test_the_command_lists_what_was_denied(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir(mode=0o700)
-    rules = (
-        "memory:\n  reading:\n    'customer:*': {purpose: support, readers: ['support-*'], max_age: 30d}\n"
-    )
+    rules = "memory:\n  scopes:\n    'customer:*': {purpose: support, read: ['support-*'], write: ['*'], max_age: 30d}\n"
     (home / "config.yaml").write_text(rules, encoding="utf-8")
     env: dict[str, Any] = {"SB_HOME": str(home)}
     run = CliRunner().invoke
@@ -200,7 +206,7 @@ def test_a_wrong_rule_is_named(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir(mode=0o700)
     (home / "config.yaml").write_text(
-        "memory: {reading: {'a:*': {purposes: x, max_age: soon}}}\n", encoding="utf-8"
+        "memory: {scopes: {'a:*': {purposes: x, max_age: soon}}}\n", encoding="utf-8"
     )
     done = CliRunner().invoke(app, ["config", "check"], env={"SB_HOME": str(home)})
     assert done.exit_code == 1

@@ -167,7 +167,7 @@ def test_two_agents_that_thrash_leave_one_record_each_and_all_of_their_evidence(
 
 
 def test_a_floor_by_configuration_holds_on_every_way_and_operators_see_all(home: Any) -> None:
-    desk = Desk(home, memory="trust_floor: 0.5")
+    desk = Desk(home, scopes='{"*": {trust_floor: 0.5}}')
     assess(desk, "eve", 0.1)
     eve, ada = desk.brain("eve", scope="project:a"), desk.brain("ada", scope="project:a")
     rumor = eve.remember("The lamp is broken.")

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from sb.base.sources import CountingIds, SteeredClock
+from sb.config.scopes import scopes_of
 from sb.errors import DeniedError
+from sb.memory.access import Rights
 from sb.memory.brain import Brain
 from sb.memory.consent import about
 from sb.memory.operator_view import Overseer
@@ -84,7 +86,8 @@ def test_no_belief_is_made_of_what_somebody_who_is_not_trusted_recorded(stack: S
 
 def test_who_may_not_promote_makes_no_belief(stack: SQLiteStack) -> None:
     learn(stack, RULE)
-    stack._container.space.rights._access = {"*": {"read": ("*",), "write": ("*",), "promote": ("ada",)}}
+    rule = {"read": ("*",), "write": ("*",), "promote": ("ada",)}
+    stack._container.space.rights = Rights(scopes_of({"*": rule}))
     stack.on_attach("eve")
     with pytest.raises(DeniedError, match="eve may not promote in global"):
         stack.promote()

@@ -29,7 +29,7 @@ from tests.stack.test_saver import Recorder
 PHONE = "+49 171 5550199"
 TEXT = f"Grace is called at {PHONE} about the lighthouse"
 REDACTED = "Grace is called at [redacted:phone] about the lighthouse"
-SETTINGS = "memory: {personal_data_readers: [ada], personal_data: {'project:drop': drop}}\n"
+SETTINGS = "memory: {personal_data_readers: [ada], scopes: {'project:drop': {personal_data: drop}}}\n"
 
 
 @pytest.fixture
@@ -161,7 +161,9 @@ def test_grants_and_consent_decide_what_a_core_finds(runtime: Runtime) -> None:
 
 def test_what_a_core_changes_is_screened_too(home: Path) -> None:
     home.mkdir(mode=0o700, exist_ok=True)
-    (home / "config.yaml").write_text("memory: {personal_data: {'global': drop}}\n", encoding="utf-8")
+    (home / "config.yaml").write_text(
+        "memory: {scopes: {'global': {personal_data: drop}}}\n", encoding="utf-8"
+    )
     stack = SQLiteStack("self", components=[])
     stack.save_note(Note("n1", "self", "Grace keeps the lighthouse"))
     note = note_of(stack, "n1")
@@ -175,7 +177,9 @@ def test_what_a_core_changes_is_screened_too(home: Path) -> None:
 @pytest.mark.parametrize("rule", ["drop", "redact", "escalate"])
 def test_tags_and_what_components_say_are_screened_too(home: Path, rule: str) -> None:
     home.mkdir(mode=0o700, exist_ok=True)
-    (home / "config.yaml").write_text(f"memory: {{personal_data: {{'global': {rule}}}}}\n", encoding="utf-8")
+    (home / "config.yaml").write_text(
+        f"memory: {{scopes: {{'global': {{personal_data: {rule}}}}}}}\n", encoding="utf-8"
+    )
     stack = SQLiteStack("self", components=[Recorder("tagger", {"tags": ["lamp", PHONE]})])
     stack.save_note(Note("n1", "self", "Grace keeps the lighthouse"))
     redacted = ["lamp", "[redacted:phone]"]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sb.config import Config
-from sb.config.access import ReadRule
 from sb.config.home import Home
 from sb.config.model import assemble
+from sb.config.scopes import scopes_of
+from sb.errors import NotFoundError
 from sb.kernel.authority.signing import Label
 from sb.kernel.memory_read_policy import denied_reads
 from sb.memory import tables
@@ -21,14 +23,15 @@ from sb.stack import SQLiteStack
 from sb.store.database import open_database
 from tests.stack.copies import Copy
 
+SUPPORT = {"purpose": "support", "read": ("support-*",), "write": ("*",), "share": ("*",)}
 REASON = "its scope is read for support only"
 TEXTS = ("the lamp is white", "the lamp was grey")  # one that is forgotten too
 
 
 @pytest.fixture
 def config(tmp_path: Path) -> Config:
-    rules = {"global": ReadRule("support", ("support-*",))}
-    return assemble(Home(tmp_path / "home"), {"memory.reading": rules, "memory.embedder": "none"}, {}, ())
+    rules = scopes_of({"global": SUPPORT})
+    return assemble(Home(tmp_path / "home"), {"memory.scopes": rules, "memory.embedder": "none"}, {}, ())
 
 
 @pytest.fixture
@@ -100,7 +103,7 @@ def test_a_sync_sends_what_the_core_may_read_and_the_rest_with_the_next_reader(
     assert seen_by(copy, "operator", other).sync().pushed == 1
 
 
-def test_a_conflict_shows_neither_version_to_whoever_may_not_read_it(
+def test_a_conflict_is_not_listed_for_whoever_may_not_read_its_scope(
     copy: Copy, tmp_path: Path, config: Config
 ) -> None:
     other = Copy(tmp_path / "other.db", config=config, cores=("support-2",))
@@ -115,9 +118,7 @@ def test_a_conflict_shows_neither_version_to_whoever_may_not_read_it(
     (shown,) = stack.conflicts()
     assert {shown.local_summary, shown.cloud_summary} == {"as it is here", "as it is there"}
     copy.cores = ()
-    (withheld,) = seen_by(copy, "sales").conflicts()
-    assert withheld.local_summary == withheld.cloud_summary == "withheld: you may not read it"
-    assert (withheld.local_version, withheld.cloud_version) == ({}, {})
+    assert seen_by(copy, "sales").conflicts() == []
     other.close()
 
 
@@ -126,13 +127,18 @@ def test_exports_of_an_agent_hold_what_it_may_read(
     copy: Copy, tmp_path: Path, agent: str, reads: bool
 ) -> None:
     space = Space(copy.database, copy.config.memory, clock=copy.clock)  # as operators have it
-    seal = export(space, copy.log, tmp_path / "bundle", by=Label("ada"), stack="mine", agent=agent)
-    assert seal.records == 2 * reads
-    tables.write(space, tmp_path / "table", "csv", stack="mine", agent=agent)
-    written = [
-        (tmp_path / "bundle").read_text(encoding="utf-8"),
-        (tmp_path / "table").read_text(encoding="utf-8"),
-        "".join(markdown(space, stack="mine", agent=agent)),
+    ways: list[Callable[[Path], Any]] = [
+        lambda path: export(space, copy.log, path, by=Label("ada"), stack="mine", agent=agent),
+        lambda path: tables.write(space, path, "csv", stack="mine", agent=agent),
+        lambda path: path.write_text("".join(markdown(space, stack="mine", agent=agent)), encoding="utf-8"),
     ]
-    assert [TEXTS[0] in text for text in written] == [reads] * 3
+    for number, write in enumerate(ways):
+        path = tmp_path / str(number)
+        if reads:
+            write(path)
+            assert TEXTS[0] in path.read_text(encoding="utf-8")
+        else:
+            with pytest.raises(NotFoundError):
+                write(path)
+            assert not path.exists() or TEXTS[0] not in path.read_text(encoding="utf-8")
     assert len(denied_reads(copy.database, agent="sales")) == 3 * (not reads)

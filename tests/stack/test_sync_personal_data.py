@@ -27,7 +27,7 @@ def made(tmp_path: Path) -> Iterator[Maker]:
         folder = tmp_path / name
         home(folder)
         with (folder / "config.yaml").open("a", encoding="utf-8") as file:
-            file.write(f'  personal_data: {{"*": {rule}}}\n')
+            file.write(f'  scopes: {{"*": {{personal_data: {rule}}}}}\n')
         copies.append(Copy(folder / "brain.db", config=_config(folder)))
         return copies[-1]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sb.config.access import ReadRule
+from sb.config.scopes import scopes_of
+from sb.errors import DeniedError
 from sb.harness.harness import Harness
 from sb.harness.probes.failures import refusal
 from sb.harness.probes.quarantine import quarantined
@@ -14,6 +15,7 @@ from sb.kernel.authority.signing import Label
 from sb.kernel.harness_audit import Check
 from sb.kernel.memory import MemoryBundle
 from sb.kernel.memory_read_policy import denied_reads
+from sb.memory import Brain
 from sb.memory.personal_data import met
 from sb.memory.trust.deciding import TrustDesk
 from sb.runtime import Runtime
@@ -87,8 +89,9 @@ def read_policy(h: Harness) -> Iterator[Check]:
 
 def _reading_rules(h: Harness) -> Iterator[Check]:
     """HA-04: purpose, consent and freshness, in the log of what was read and of what was not."""
-    rule = ReadRule("support", ("support-*",), True, _STALE_S)
-    with h.open({"memory.reading": {"customer:a": rule}}) as runtime:
+    support = ("support-*",)
+    rule = {"read": support, "write": support, "purpose": "support", "consent": True, "max_age": _STALE_S}
+    with h.open({"memory.scopes": scopes_of({"customer:a": rule})}) as runtime:
         writer = runtime.brain("support-1", scope="customer:a")
         old = writer.remember("The lamp of the lighthouse is white.")
         h.clock.sleep(_STALE_S + 1)
@@ -96,7 +99,7 @@ def _reading_rules(h: Harness) -> Iterator[Check]:
         agreed = writer.remember("Grace wants a green lamp.", subject_ids=["grace"], consent_grants=["grace"])
         silent = writer.remember("Henry wants a red lamp.", subject_ids=["henry"])
         found = {hit.id for hit in writer.search("which lamp")}
-        other = runtime.brain("sales-1", scope="customer:a").search("which lamp")
+        other = _refused(runtime.brain("sales-1", scope="customer:a"), "which lamp")
         log = runtime.database.query(
             "SELECT b.agent, b.purpose, count(a.record) FROM broadcasts b JOIN access_log a ON a.broadcast = b.id"
             " WHERE b.operation = 'search' AND b.agent = 'support-1' GROUP BY b.id"
@@ -108,12 +111,20 @@ def _reading_rules(h: Harness) -> Iterator[Check]:
     )
     withheld = reasons.get(("support-1", "somebody whom it is about has not agreed"), 0)
     others = reasons.get(("sales-1", "its scope is read for support only"), 0)
-    held = silent not in found and withheld == 1 and not other and others == 4
+    held = silent not in found and withheld == 1 and other and others == 4
     yield Check(
         "consent", held, f"Brain.search: {withheld} withheld without consent, {others} from another purpose"
     )
     stale = sum(count for (who, why), count in reasons.items() if who == "support-1" and "older" in why)
     yield Check("stale", old not in found and stale == 1, f"Brain.search: {stale} withheld as stale")
+
+
+def _refused(brain: Brain, query: str) -> bool:
+    try:
+        brain.search(query)
+    except DeniedError:
+        return True
+    return False
 
 
 def write_policy(h: Harness) -> Iterator[Check]:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from io import StringIO
 
 from sb.base.classification import Sensitivity, classify
+from sb.config.scope_patterns import ANY
+from sb.config.scopes import scopes_of
 from sb.harness.harness import Harness
 from sb.harness.probes.spans import Spans
 from sb.kernel.harness_audit import Check
@@ -77,7 +79,8 @@ def _logged(h: Harness) -> Check:
     logging.getLogger().addHandler(handler)
     try:
         with h.open(
-            {"memory.personal_data": {"project:b": REDACT}}, tracer_provider=spans.provider
+            {"memory.scopes": scopes_of({"project:b": {"personal_data": REDACT}})},
+            tracer_provider=spans.provider,
         ) as runtime:
             brain = runtime.brain("ada", scope="project:b")
             brain.remember(SENTENCE)
@@ -100,7 +103,7 @@ def _logged(h: Harness) -> Check:
 
 def _past_retention(h: Harness) -> Check:
     """Before its time it stays; after it, it is gone, and what is protected stays."""
-    settings = {"memory.retention": {"project:c": DAYS * _DAY_S}}
+    settings = {"memory.scopes": scopes_of({"project:c": {"retention": {ANY: DAYS * _DAY_S}}})}
     with h.open(settings) as runtime:
         brain = runtime.brain("ada", scope="project:c")
         old, protected = brain.remember("the lamp is white"), brain.remember("the lamp is lit")

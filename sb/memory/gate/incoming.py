@@ -11,7 +11,8 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from sb.config.memory_gate import GateSettings, gate_settings
+from sb.config.memory_gate import GateSettings
+from sb.config.scopes import gate_settings
 from sb.memory.gate.confidence import Beta
 from sb.memory.gate.likeness import Comparer
 from sb.memory.gate.worth import Candidate, GateVerdict, decide, shares, terms_of
@@ -57,7 +58,7 @@ class Gate:
     def settings(self, place: Place, category: str | None) -> GateSettings:
         key = (place.scope, category or "")
         if key not in self._known:
-            self._known[key] = gate_settings(self.space.settings.gate, *key)
+            self._known[key] = gate_settings(self.space.settings.scopes, *key)
         return self._known[key]
 
     def look(self, row: Row, record: Any, place: Place) -> IncomingRecord:

@@ -216,7 +216,7 @@ def test_calls_load_nothing_of_the_memory(host: Host) -> None:
 
 
 def test_a_host_without_rights_starts_without_memory_and_leaves_none(host: Host) -> None:
-    host.configure('memory:\n  access: {"project:shop": {read: [ada], write: [ada]}}\n')
+    host.configure('memory:\n  scopes: {"project:shop": {read: [ada], write: [ada]}}\n')
     remember(host, "orders are numbered from 1000")
     context = host.tell("SessionStart", source="startup").context
     assert "1000" not in context
