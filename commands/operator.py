@@ -14,6 +14,7 @@ from sb.commands.session import ask_secret, baselines, configuration, decider
 
 from sb.base.text import nearest, plain
 from sb.errors import DeniedError, NotFoundError, SBError, UsageError
+from sb.present.kind import time_cell
 
 if TYPE_CHECKING:
     from sb.config import Config
@@ -148,7 +149,7 @@ def list_operators(ctx: typer.Context, as_json: AsJson = False) -> None:
         output.table(
             ["operator", "key", "state", "since", "enrolled by"],
             [
-                (one.name, one.key_id, one.state, output.when(f"{one.since[:19]}Z", one.since), one.by)
+                (one.name, one.key_id, one.state, time_cell(f"{one.since[:19]}Z", one.since), one.by)
                 for one in found
             ],
         )

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
-from sb.base.fitting import Cut, relative_age, short_span
+from sb.base.fitting import Cut, short_span
 from sb.base.secrets.redaction import one_line
 from sb.base.sources import MICROSECONDS, iso_micros
 from sb.base.text import plain
@@ -30,6 +30,7 @@ from sb.present.effects import BETWEEN, request_effect, request_why, telling_wor
 from sb.present.kind import Cell, Column, Field, Kind
 from sb.present.recovery import UNKNOWN
 from sb.present.states import DANGER, SOFT, WARN, State, state
+from sb.present.times import ago
 
 if TYPE_CHECKING:  # stacks take long to import, for who reads requests alone
     from sb.stack.review_queue import ReviewItem
@@ -156,10 +157,8 @@ NEED = Kind[Need](
     Field("when", _when, Column(8, right=True)),
     faces={"list": "state,object,why,who,when"},
     json={
-        **dict.fromkeys(("kind", "id", "state", "object", "why", "agent", "project"), "string"),
-        "since": "time|null",
-        "expires_at": "time|null",
-        "command": "string",
+        "kind id state object why agent project command": "string",
+        "since expires_at": "time|null",
     },
     computed={
         "id": lambda need, now: need.reference,
@@ -273,7 +272,7 @@ def _call_need(log: EventLog, about: Disclosure | Intent | Escalation, origin: C
         agent=plain(need.agent, one_line=True),
         project=plain(origin.project_name, one_line=True),
         left="" if ends_at is None or ends_at <= now else short_span((ends_at - now) / MICROSECONDS),
-        age=_age(need.since, now),
+        age=ago(need.since, now),
     )
 
 
@@ -295,10 +294,6 @@ def _unknown(log: EventLog, intent: Intent) -> Need:
     )
 
 
-def _age(at: int | None, now: int) -> str:
-    return "" if at is None else relative_age(at, now)
-
-
 def contract_need(entry: ContractEntry, now: int) -> Need | None:
     """A contract that has to be approved; None for one that need not."""
     why = _CONTRACTS.get(entry.status)
@@ -316,15 +311,16 @@ def contract_need(entry: ContractEntry, now: int) -> Need | None:
         f"contract {entry.tool_id} {entry.status} {entry.live_fingerprint}",
         "sb runtime-guard mismatches",
         since=entry.first_seen_at,
-        age=_age(entry.first_seen_at, now),
+        age=ago(entry.first_seen_at, now),
     )
 
 
 def review_need(item: ReviewItem, now: int) -> Need:
     """Something in memory that waits for an operator; `now` in microseconds since the epoch."""
-    from sb.present.memories import review_line  # 40 ms of memory's modules, for who reads requests alone
+    from sb.present.memories import REVIEW  # 40 ms of memory's modules, for who reads requests alone
 
-    line, stack = review_line(item, now), shlex.quote(item.stack)
+    stack = shlex.quote(item.stack)
+    _, text, origin, age = (cell.text for cell in REVIEW.cells(item, now, "list"))
     commands = {
         "conflict": f"sb stack conflicts {stack}",
         "quarantine": f"sb quarantine show {item.reference}",
@@ -333,14 +329,14 @@ def review_need(item: ReviewItem, now: int) -> Need:
     at = int(item.at * MICROSECONDS)
     return Need(
         "review",
-        line.reference,
-        line.state,
-        line.text,
-        line.origin,
+        item.reference,
+        state(str(item.kind)),
+        text,
+        origin,
         item.key,
         commands[item.kind],
         since=at,
-        age=line.age,
+        age=age,
     )
 
 

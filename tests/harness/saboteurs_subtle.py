@@ -49,7 +49,9 @@ def contents_do_not_count_for_the_manifest(patch: pytest.MonkeyPatch) -> None:
 
 @breaks("HA-07")
 def the_mode_of_the_configuration_is_forgotten(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(sb.runtime.opening, "open_policy", lambda config: ToolPolicy(rules=WrittenPolicy(config.policy)))
+    patch.setattr(
+        sb.runtime.opening, "open_policy", lambda config: ToolPolicy(rules=WrittenPolicy(config.policy))
+    )
 
 
 @breaks("HA-07")
