@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 
     from sb.kernel.approvals.disclosure import Disclosure
     from sb.kernel.authority.signing import Decider
+    from sb.operator.attention.needs import NeedsNow
     from sb.present.approvals import RequestDetail
-    from sb.present.needs import NeedsNow
 
 BROAD = 160  # cells of a terminal from which on agents and calls are beside each other
 AROUND = 4  # lines: tabs, today, what is enforced, keys

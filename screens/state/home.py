@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sb.screens.state.listing import Row, row_of
 from sb.screens.state.records import Records
@@ -30,10 +30,13 @@ from sb.present.agents import AGENT, AgentLine
 from sb.present.events import CALL, CallLine
 from sb.present.home import enforced, verified_words
 from sb.present.kind import Cell, Column
-from sb.present.needs import NEED, Need, NeedsNow, finding_need, kill_need
+from sb.present.needs import NEED, Need, finding_need, kill_need
 from sb.present.overview import AtWork
 from sb.present.states import State
 from sb.store.records.queries import RecordQueries
+
+if TYPE_CHECKING:  # memory takes long to import, for what is read first
+    from sb.operator.attention.needs import NeedsNow
 
 LATEST_COLUMNS = (Column(10, badges=True), *CALL.columns["latest"][1:])
 NEWEST_MEMORIES = 3
@@ -194,7 +197,7 @@ def _kills(records: Records) -> Iterable[Need]:
 
 def _need(need: Need) -> HomeLine:
     section = "log" if (need.kind, need.reference) == ("finding", "log") else SECTION_OF.get(need.kind)
-    target = Target(section, need.reference if section != "log" else None) if section else None
+    target = Target(section, need.reference or None if section != "log" else None) if section else None
     about = Subject(tool_id=need.reference) if need.kind == "contract" else None
     return HomeLine(f"{need.kind} {need.reference}", row_of(NEED, need, 0), target, need, about)
 
