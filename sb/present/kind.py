@@ -24,12 +24,17 @@ ROOMY = 84  # cells of a list from which on it has columns that are left out at 
 WIDE = 96  # cells of a list from which on there is room for what can be left out
 # Kinds by the names that their JSON has in the schema, each with its module here and its name in that.
 KINDS = {
+    "access_token": ("rules", "TOKEN"),
     "approval": ("approvals", "REQUEST"),
+    "charter": ("rules", "CHARTER"),
     "contract": ("contracts", "CONTRACT"),
+    "enrolled_operator": ("rules", "OPERATOR"),
     "grant": ("approvals", "GRANT"),
     "incident": ("incidents", "INCIDENT"),
     "kill_in_force": ("incidents", "KILL"),
+    "release": ("rules", "RELEASE"),
     "run": ("runs", "RUN"),
+    "source": ("rules", "SOURCE"),
     "need": ("needs", "NEED"),
     "undo_record": ("undo", "UNDO"),
     "workflow": ("workflows", "WORKFLOW"),
