@@ -15,6 +15,7 @@ from sb.commands.session import configuration, decider
 
 from sb.base.text import counted, revealed
 from sb.errors import ExitCode
+from sb.present.rules import CHARTER
 
 if TYPE_CHECKING:
     from sb.config import Config
@@ -35,46 +36,22 @@ def _opened(ctx: typer.Context) -> tuple[Charters, Authority, Config]:
     return open_charters(config, log, authority), authority, config
 
 
-def _plain(entry: CharterEntry) -> dict[str, Any]:
-    charter = entry.charter
-    return {
-        "agent": entry.agent,
-        "state": str(entry.state),
-        "problem": entry.problem,
-        "fingerprint": "" if charter is None else charter.fingerprint,
-        "approved": entry.approved,
-        "charter": {} if charter is None else charter.document(),
-    }
-
-
 @app.command(name="list", epilog="Example: sb agent charter list")
 def list_charters(ctx: typer.Context, as_json: AsJson = False) -> None:
     """List charters, with their state and owner."""
     charters, _, config = _opened(ctx)
     entries = charters.entries()
     if as_json:
-        output.emit_json({"mode": config.agent_charters, "items": [_plain(entry) for entry in entries]})
+        output.emit_json(
+            {"mode": config.agent_charters, "items": [CHARTER.to_dict(entry) for entry in entries]}
+        )
         return
     if not entries:
         note(f"no charters yet; write {charters.files.folder}/AGENT.yaml")
     else:
-        output.table(["agent", "state", "version", "owner", "review by", "purpose"], map(_row, entries))
+        output.records(CHARTER, entries)
     off = "; observe or enforce in config.yaml switches charters on"
     note(f"agent_charters is {config.agent_charters}{off if config.agent_charters == 'off' else ''}")
-
-
-def _row(entry: CharterEntry) -> tuple[str, ...]:
-    charter = entry.charter
-    if charter is None:
-        return (entry.agent, str(entry.state), "", "", "", entry.problem)
-    return (
-        entry.agent,
-        str(entry.state),
-        charter.version,
-        charter.owner,
-        str(charter.review_by or ""),
-        charter.purpose,
-    )
 
 
 @app.command(epilog="Example: sb agent charter show clerk")
@@ -86,7 +63,7 @@ def show(ctx: typer.Context, agent: Agent, as_json: AsJson = False) -> None:
     entry = require_charter(charters, agent)
     changes = _changes(charters, entry)
     if as_json:
-        output.emit_json(_plain(entry) | {"changes": [change._asdict() for change in changes]})
+        output.emit_json(CHARTER.to_dict(entry) | {"changes": [change._asdict() for change in changes]})
         return
     output.line(f"{agent}: {entry.state}")
     if entry.problem:

@@ -69,16 +69,15 @@ def list_approvals(
     text = " ".join(words or ())
     found = queue.ordered(states=states, words=text, limit=limit)
     total = queue.count(states=states, words=text)
-    now = queue.now()
+    now, piped = queue.now(), not fits_terminal()
+    shown = [Request(queue.disclose(item), exact=piped) for item in found]
     if as_json:
         items = [
-            REQUEST.to_dict(item, now) | {"disclosure": queue.disclose(item).to_dict(limit=LONGEST_UNOPENED)}
-            for item in found
+            REQUEST.to_dict(it, now) | {"disclosure": it.disclosed.to_dict(limit=LONGEST_UNOPENED)}
+            for it in shown
         ]
         output.emit_json({"items": items, "total": total})
     elif found:
-        piped = not fits_terminal()
-        shown = [Request(queue.disclose(item), exact=piped) for item in found]
         output.records(REQUEST, shown, now, "piped" if piped else "table")
     else:
         note("no pending requests")
@@ -104,7 +103,7 @@ def show(
     limit = 0 if full or not disclosed.long else LONGEST_UNOPENED
     if as_json:
         shown = disclosed.to_dict(reveal=reveal, limit=limit)
-        output.emit_json(REQUEST.to_dict(disclosed.approval, queue.now()) | {"disclosure": shown})
+        output.emit_json(REQUEST.to_dict(Request(disclosed), queue.now()) | {"disclosure": shown})
         return
     output.line(f"call: {short_call(disclosed, reveal=reveal)}")
     for heading, lines in disclosed.sections(queue.now(), reveal=reveal, limit=limit):
@@ -248,7 +247,7 @@ def _decide(
             note(f"{item}: {error.message}")
             failed = error
     if as_json:
-        output.emit_json({"items": [_as_dict(item, queue.now()) for item in done]})
+        output.emit_json({"items": [_as_dict(queue, item) for item in done]})
     else:
         for decided in done:
             output.line(_sentence(queue, decided))
@@ -260,10 +259,12 @@ def _decide(
         raise typer.Exit(failed.exit_code)
 
 
-def _as_dict(item: Approval | Grant, now: int) -> dict[str, Any]:
+def _as_dict(queue: Approvals, item: Approval | Grant) -> dict[str, Any]:
     from sb.kernel.calls.approval import Grant
 
-    return (GRANT if isinstance(item, Grant) else REQUEST).to_dict(item, now)
+    if isinstance(item, Grant):
+        return GRANT.to_dict(item)
+    return REQUEST.to_dict(Request(queue.disclose(item)), queue.now())
 
 
 def _sentence(queue: Approvals, item: Approval | Grant) -> str:
@@ -281,12 +282,7 @@ def grants(
     """List grants, and how often each was used."""
     queue = approval_queue(ctx)
     found = queue.grants(active=not everything)
-    if as_json:
-        output.emit_json({"items": [GRANT.to_dict(grant) for grant in found]})
-    elif found:
-        output.records(GRANT, found, queue.now())
-    else:
-        note("no grants")
+    output.listing(GRANT, found, "no grants", as_json=as_json, now=queue.now())
 
 
 @app.command(epilog="Example: sb approvals watch --exec notify-me")
@@ -309,7 +305,7 @@ def watch(
     watcher = Watcher(queue)
     while True:
         for notice in watcher.news():
-            said = {"change": str(notice.change), "approval": REQUEST.to_dict(notice.approval, queue.now())}
+            said = {"change": str(notice.change), "approval": _as_dict(queue, notice.approval)}
             if as_json:
                 output.emit_json_line(said)
             else:

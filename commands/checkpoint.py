@@ -13,7 +13,7 @@ from sb.commands.session import configuration, decider, event_log
 from sb.commands.stacks import OPERATOR, Whose, as_json, stack_database, stack_ids
 
 from sb.errors import SBError
-from sb.present.checkpoints import NONE, change_lines, checkpoint_line
+from sb.present.checkpoints import CHECKPOINT, ShownCheckpoint, change_lines
 from sb.present.times import minute
 
 if TYPE_CHECKING:
@@ -88,10 +88,7 @@ def list_checkpoints(ctx: typer.Context, agent: OfAgent = "", json_: AsJson = Fa
     if json_:
         output.emit_json({"items": [_item(name, one) for name, one in found]})
     elif found:
-        output.table(
-            ["checkpoint", "at", "state", "stacks", "model", "message"],
-            [_row(name, one) for name, one in found],
-        )
+        output.records(CHECKPOINT, [ShownCheckpoint(name, one) for name, one in found])
     else:
         note("no checkpoints yet: sb checkpoint save --agent NAME")
 
@@ -105,12 +102,6 @@ def _item(checkpoint_id: str, found: Checkpoint | str) -> dict[str, Any]:
 def _as_json(found: Checkpoint) -> dict[str, Any]:
     said: dict[str, Any] = as_json(found)
     return said | {"problem": ""}
-
-
-def _row(checkpoint_id: str, found: Checkpoint | str) -> tuple[object, ...]:
-    line = checkpoint_line(checkpoint_id, found)
-    at = line.at if isinstance(found, str) else output.when(line.at, found.created_at)
-    return (line.id, at, line.state or NONE, line.stacks, line.model, line.message)
 
 
 @app.command(epilog="Example: sb checkpoint show last --agent scribe")

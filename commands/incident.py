@@ -13,6 +13,7 @@ from sb.commands.session import anybody, decider, kill_switch
 
 from sb.base.text import counted
 from sb.errors import UsageError
+from sb.present.incidents import INCIDENT
 
 if TYPE_CHECKING:
     from sb.kernel.incident_response.incidents import Incident, Incidents
@@ -77,12 +78,7 @@ def list_incidents(
     _, incidents = _opened(ctx)
     found = [incident for incident in incidents.all() if everything or incident.open]
     found.sort(key=lambda incident: incident.severity)
-    if as_json:
-        output.emit_json({"items": [incident.to_dict() for incident in found]})
-    elif found:
-        output.table(["incident", "severity", "state", "since", "by", "stopped", "title"], map(_row, found))
-    else:
-        note("no incident is open")
+    output.listing(INCIDENT, found, "no incident is open", as_json=as_json)
 
 
 @app.command(epilog="Example: sb incident show inc_4f2a")
@@ -107,7 +103,7 @@ def close(
     incident_id = incidents.get(incident_id).id  # before a passphrase is asked for
     incident = incidents.close(incident_id, decider(ctx, switch.authority, who), reason)
     if as_json:
-        output.emit_json(incident.to_dict())
+        output.emit_json(INCIDENT.to_dict(incident))
     else:
         output.line(f"{incident.id} is closed by {incident.closed_by}: {incident.outcome}")
     for kill in switch.active():
@@ -122,24 +118,10 @@ def _opened(ctx: typer.Context) -> tuple[KillSwitch, Incidents]:
     return switch, Incidents(switch.log, switch.authority)
 
 
-def _row(incident: Incident) -> tuple[object, ...]:
-    state = "open" if incident.open else "closed"
-    since = output.when(f"{incident.opened_at[:19]}Z", incident.opened_at)
-    return (
-        incident.id,
-        incident.severity,
-        state,
-        since,
-        incident.by,
-        incident.kill or "-",
-        incident.title,
-    )
-
-
 def _shown(incident: Incident) -> dict[str, Any]:
     from sb.kernel.incident_response.runbooks import runbook
 
-    return incident.to_dict() | {"runbook": [vars(step) for step in runbook(incident)]}
+    return INCIDENT.to_dict(incident) | {"runbook": [vars(step) for step in runbook(incident)]}
 
 
 def _print(incident: Incident) -> None:

@@ -110,10 +110,9 @@ def runs(ctx: typer.Context, limit: Limit = 20, as_json: AsJson = False) -> None
 
     Tokens come from transcripts, cost from `prices` in the configuration; unknown where either is missing.
     """
-    from sb.base.fitting import short_count
     from sb.kernel.review.runs import first_events, runs_at
-    from sb.present.runs import run_line
-    from sb.present.usage import dollars, session_cost
+    from sb.present.runs import RUN, UsedRun
+    from sb.present.usage import session_cost
     from sb.runtime.parts import open_log
 
     config = configuration(ctx)
@@ -121,33 +120,8 @@ def runs(ctx: typer.Context, limit: Limit = 20, as_json: AsJson = False) -> None
     firsts = first_events(log)
     chosen = firsts[:limit] if limit else firsts
     found = runs_at(log, chosen)
-    rows, items = [], []
-    for first in chosen:
-        run, line = found[first], run_line(found[first])
-        tokens, cost = session_cost(config, run.run_id)
-        counts = [short_count(tokens.prompt), short_count(tokens.output)] if tokens else ["-", "-"]
-        priced = dollars(cost) if tokens else "-"
-        rows.append(
-            (
-                output.When(line.started, run.started_at),
-                line.host,
-                line.project,
-                line.state,
-                line.events,
-                *counts,
-                priced,
-                line.id,
-            )
-        )
-        items.append({**vars(run), "tokens": vars(tokens) if tokens else None, "cost_usd": cost})
-    if as_json:
-        output.emit_json({"items": items})
-    elif rows:
-        output.table(
-            ["started (UTC)", "host", "project", "state", "events", "in", "out", "cost", "run"], rows
-        )
-    else:
-        note("no runs yet")
+    used = [UsedRun(found[first], *session_cost(config, found[first].run_id)) for first in chosen]
+    output.listing(RUN, used, "no runs yet", as_json=as_json)
     if len(firsts) > len(chosen):
         note(f"showing the last {len(chosen)} of {len(firsts)} runs; --limit 0 shows all")
 

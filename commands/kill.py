@@ -12,6 +12,7 @@ from sb.commands.options import AsJson, DecisionReason, single
 from sb.commands.session import anybody, decider, kill_switch
 
 from sb.errors import ExitCode, UsageError
+from sb.present.incidents import KILL
 
 if TYPE_CHECKING:
     from sb.kernel.incident_response.kill import Kill, KillScope
@@ -81,7 +82,9 @@ def throw(
     """Stop it and say what is still running."""
     thrown = switch.throw(scope, target, anybody(ctx, switch.authority, who), reason, wait_s=wait_s)
     if as_json:
-        output.emit_json(thrown.to_dict())
+        names = ("call_id", "run_id", "agent", "tool_id")
+        running = [{name: getattr(intent, name) for name in names} for intent in thrown.running]
+        output.emit_json(KILL.to_dict(thrown.kill) | {"running": running})
     else:
         output.line(thrown.kill.sentence, one_line=True)
         for intent in thrown.running:
@@ -99,7 +102,7 @@ def _on_record(switch: KillSwitch, scope: str, target: str) -> bool:
 
 def _lifted(waiting: Kill | None, what: str, as_json: bool) -> None:
     if as_json:
-        output.emit_json({"lifted": waiting is None, "kill": None if waiting is None else waiting.to_dict()})
+        output.emit_json({"lifted": waiting is None, "kill": waiting and KILL.to_dict(waiting)})
     elif waiting is None:
         output.line(f"{what} may go on", one_line=True)
     else:
@@ -110,30 +113,9 @@ def _lifted(waiting: Kill | None, what: str, as_json: bool) -> None:
 
 def _list(switch: KillSwitch, as_json: bool) -> None:
     found = switch.active()
-    if as_json:
-        output.emit_json({"items": [one.to_dict() for one in found]})
-    elif found:
-        output.table(["scope", "target", "since", "by", "signed", "reason", "lifted by"], map(_row, found))
-        for one in found:
-            for why in one.rejected:
-                note(f"warning: a lift of {one.name} does not count, {why}")
-            if one.lost:
-                note(f"warning: the row that killed {one.name} is gone from the log: sb log verify")
-    else:
-        note("no kills in force")
-
-
-def _row(kill: Kill) -> tuple[object, ...]:
-    agreed = (
-        f"{', '.join(kill.lifted_by)} ({len(kill.lifted_by)} of {kill.people})" if kill.lifted_by else "-"
-    )
-    signed = "yes" if kill.signed else "no"
-    return (
-        kill.scope,
-        kill.target or "-",
-        output.when(f"{kill.at[:19]}Z", kill.at),
-        kill.by,
-        signed,
-        kill.reason,
-        agreed,
-    )
+    output.listing(KILL, found, "no kills in force", as_json=as_json)
+    for kill in () if as_json else found:
+        for why in kill.rejected:
+            note(f"warning: a lift of {kill.name} does not count, {why}")
+        if kill.lost:
+            note(f"warning: the row that killed {kill.name} is gone from the log: sb log verify")

@@ -14,6 +14,7 @@ from sb.commands.session import ask_secret, baselines, configuration, decider
 
 from sb.base.text import nearest, plain
 from sb.errors import DeniedError, NotFoundError, SBError, UsageError
+from sb.present.rules import OPERATOR
 
 if TYPE_CHECKING:
     from sb.config import Config
@@ -142,18 +143,8 @@ def list_operators(ctx: typer.Context, as_json: AsJson = False) -> None:
     """List every key that was ever enrolled."""
     opened = _Opened(ctx)
     found = opened.authority.operators()
-    if as_json:
-        output.emit_json({"items": [operator._asdict() for operator in found]})
-    elif found:
-        output.table(
-            ["operator", "key", "state", "since", "enrolled by"],
-            [
-                (one.name, one.key_id, one.state, output.when(f"{one.since[:19]}Z", one.since), one.by)
-                for one in found
-            ],
-        )
-    else:
-        note("no operator is enrolled, so decisions are unsigned: sb operator init")
+    nothing = "no operator is enrolled, so decisions are unsigned: sb operator init"
+    output.listing(OPERATOR, found, nothing, as_json=as_json)
 
 
 @app.command(epilog="Example: sb operator add ben --as ana")

@@ -6,9 +6,8 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sb.commands.diagnostics import note
 from sb.commands.tables import lay_out, plain_table
@@ -18,6 +17,7 @@ from sb.base.fitting import relative_age, wrap
 from sb.base.sources import SYSTEM_CLOCK, micros
 from sb.base.text import json_text, plain
 from sb.errors import SBError
+from sb.present.kind import Cell
 
 if TYPE_CHECKING:
     from sb.kernel.review.findings import Finding
@@ -111,32 +111,28 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, whole: bo
     sys.stdout.write("".join(f"{text}\n" for text in lines))
 
 
-def records(kind: Kind[T], shown: Iterable[T], now: int, face: str = "table") -> None:
+def records(kind: Kind[T], shown: Iterable[T], now: int = 0, face: str = "table") -> None:
     """Records as a table, as their kind says; `now` in microseconds since the epoch."""
-    table(kind.titles(face), [[cell.text for cell in kind.cells(one, now, face)] for one in shown])
+    table(kind.titles(face), [kind.row(record, now, face) for record in shown])
+
+
+def listing(
+    kind: Kind[T], shown: Sequence[T], nothing: str = "", *, as_json: bool, now: int = 0, face: str = "table"
+) -> None:
+    """All of a command that lists records: as JSON, as a table, or a note that there are none."""
+    if as_json:
+        emit_json({"items": [kind.to_dict(record, now) for record in shown]})
+    elif shown:
+        records(kind, shown, now, face)
+    elif nothing:
+        note(nothing)
 
 
 def _cell(value: object, on_terminal: bool) -> str:
-    if on_terminal and isinstance(value, When):
-        return relative_age(value.at, micros(SYSTEM_CLOCK.now()))
-    return plain(value.text if isinstance(value, When) else value, one_line=True)
-
-
-class When(NamedTuple):
-    """A time in a table: its age on a terminal, its text in a pipe.
-
-    Args:
-        at: microseconds since the epoch.
-    """
-
-    text: str
-    at: int
-
-
-def when(text: str, at: datetime | str | None) -> When | str:
-    """A time in a table, of a moment or its ISO 8601; the text alone for none."""
-    moment = datetime.fromisoformat(at) if isinstance(at, str) else at
-    return text if moment is None else When(text, micros(moment.timestamp()))
+    if isinstance(value, Cell):
+        at = value.at
+        return value.text if at is None or not on_terminal else relative_age(at, micros(SYSTEM_CLOCK.now()))
+    return plain(value, one_line=True)
 
 
 def findings(title: str, found: Sequence[Finding]) -> None:

@@ -19,9 +19,10 @@ from sb.errors import CheckFailed, ExitCode, UsageError
 from sb.log.references import full_id
 from sb.present.approvals import object_first
 from sb.present.recovery import (
+    RECOVERY,
+    Item,
     dismissed_sentence,
     logged_object,
-    recovery_line,
     settled_sentence,
     undone_sentence,
 )
@@ -29,7 +30,6 @@ from sb.present.recovery import (
 if TYPE_CHECKING:
     from sb.kernel.calls.intents import Intent
     from sb.kernel.recovery_loop.answers import Undone
-    from sb.kernel.recovery_loop.escalations import Escalation
     from sb.kernel.recovery_loop.loop import RuntimeDecisionRecord
     from sb.kernel.recovery_loop.settling import Settlement
     from sb.runtime import Runtime
@@ -68,19 +68,13 @@ def list_recoveries(
         return
     if found or doubtful:
         now = micros(log.clock.now())
-        rows = [*(_row(one, now) for one in found), *(_row(one, now) for one in doubtful)]
-        output.table(["state", "left", "agent", "tool", "why", "id"], rows)
+        output.records(RECOVERY, [*map(Item, found), *map(Item, doubtful)], now)
     if doubtful:
         note(
             "sb recovery settle CALL asks the tool's probe; add done, not-done or compensate to settle it yourself"
         )
     if not found and not doubtful:
         note("nothing to recover")
-
-
-def _row(about: Escalation | Intent, now: int) -> tuple[str, ...]:
-    line = recovery_line(about, now)
-    return (line.state, line.left, line.agent, line.tool, line.why, line.id)
 
 
 def _doubt(intent: Intent) -> dict[str, Any]:

@@ -11,17 +11,16 @@ from sb.commands.memories import confirmed
 from sb.commands.options import AsJson, Yes, group
 from sb.commands.session import configuration, decider
 
-from sb.base.sources import iso_micros
 from sb.errors import ExitCode, NotFoundError
+from sb.present.rules import RELEASE, SHORT_RELEASE
 
 if TYPE_CHECKING:
     from sb.kernel.authority.authority import Authority
     from sb.kernel.release_tuple.release import PartChange
-    from sb.kernel.release_tuple.releases import ReleaseEntry, Releases
+    from sb.kernel.release_tuple.releases import Releases
 
 app = group("Pin, show and compare what agents' runs are made of.")
 Agent = Annotated[str, typer.Argument(metavar="AGENT", help="The agent's name.")]
-_SHORT = 19  # characters of an id in a table: sha256: and twelve digits
 
 
 def _opened(ctx: typer.Context) -> tuple[Releases, Authority]:
@@ -35,17 +34,6 @@ def _opened(ctx: typer.Context) -> tuple[Releases, Authority]:
     return open_releases(config, log, authority), authority
 
 
-def _plain(entry: ReleaseEntry) -> dict[str, Any]:
-    return {
-        "agent": entry.agent,
-        "id": entry.id,
-        "pinned": entry.pinned,
-        "first_seen_at": iso_micros(entry.first_seen_at),
-        "last_seen_at": iso_micros(entry.last_seen_at),
-        "parts": entry.release.document(),
-    }
-
-
 @app.command(name="list", epilog="Example: sb release list clerk")
 def list_releases(
     ctx: typer.Context,
@@ -55,26 +43,8 @@ def list_releases(
     """List the releases that runs had, newest first."""
     releases, _ = _opened(ctx)
     entries = releases.entries(agent)
-    if as_json:
-        output.emit_json({"items": [_plain(entry) for entry in entries]})
-    elif entries:
-        rows = [
-            (
-                one.agent,
-                "pinned" if one.pinned else "",
-                iso_micros(one.last_seen_at)[:19],
-                one.release.model.name,
-                one.id[:_SHORT],
-            )
-            for one in entries
-        ]
-        output.table(["agent", "state", "last run", "model", "release"], rows)
-    else:
-        note(
-            f"no releases of {agent}: sb release list names the agents that have one"
-            if agent
-            else "no releases yet"
-        )
+    nothing = f"no releases of {agent}: sb release list names the agents that have one" if agent else ""
+    output.listing(RELEASE, entries, nothing or "no releases yet", as_json=as_json)
 
 
 @app.command(epilog="Example: sb release show clerk")
@@ -88,7 +58,7 @@ def show(
     releases, _ = _opened(ctx)
     entry = releases.entry(agent, release)
     if as_json:
-        output.emit_json(_plain(entry))
+        output.emit_json(RELEASE.to_dict(entry))
         return
     output.line(f"{agent}: {entry.id}{', pinned' if entry.pinned else ''}")
     for name, part in entry.release.document().items():
@@ -153,7 +123,7 @@ def pin(
     """Pin a release, which an agent's runs then have to have."""
     releases, authority = _opened(ctx)
     wanted = "" if lift else releases.entry(agent, release).id
-    what = "lift the pin of" if lift else f"pin {wanted[:_SHORT]} for"
+    what = "lift the pin of" if lift else f"pin {wanted[:SHORT_RELEASE]} for"
     confirmed(f"{what} {agent}?", yes=yes)
     by = decider(ctx, authority, approved_by, "--approved-by")
     releases.pin(agent, wanted, by, reason)
@@ -161,5 +131,7 @@ def pin(
         output.emit_json({"agent": agent, "id": wanted, "by": by.name})
     else:
         output.line(
-            f"no release of {agent} is pinned any more" if lift else f"{agent} is pinned to {wanted[:_SHORT]}"
+            f"no release of {agent} is pinned any more"
+            if lift
+            else f"{agent} is pinned to {wanted[:SHORT_RELEASE]}"
         )

@@ -16,6 +16,7 @@ from sb.commands.session import configuration
 from sb.base.sources import iso
 from sb.base.text import counted
 from sb.errors import ExitCode
+from sb.present.kind import time_cell
 
 if TYPE_CHECKING:
     from sb.kernel.replay.packet import Packet
@@ -57,7 +58,7 @@ def list_packets(ctx: typer.Context, as_json: AsJson = False) -> None:
         output.emit_json({"items": [_begun(packet) for packet in found], "problems": wrong})
     elif found:
         rows = [
-            (one["run_id"], one["agent"], output.when(one["at"], one["at"]), one["intent"])
+            (one["run_id"], one["agent"], time_cell(one["at"], one["at"]), one["intent"])
             for one in map(_begun, found)
         ]
         output.table(["run", "agent", "began", "intent"], rows)

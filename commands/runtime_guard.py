@@ -13,13 +13,12 @@ from sb.commands.options import AsJson, Yes, group
 from sb.commands.session import baselines, decider
 
 from sb.base.text import counted, revealed
-from sb.errors import ExitCode, NotFoundError, UsageError
-from sb.present.contracts import contract_line
+from sb.errors import ExitCode, UsageError
+from sb.present.contracts import CONTRACT
 
 if TYPE_CHECKING:
     from sb.kernel.baselines.compare import FieldChange
     from sb.kernel.baselines.store import ContractBaselineStore, ContractEntry
-    from sb.kernel.registry.registry import ToolRegistry
 
 app = group("Show which tools have approved contracts; approve them.")
 Surface = Annotated[str, typer.Option(help="kernel for tool contracts, reversal for how they reverse.")]
@@ -32,20 +31,7 @@ def tools(ctx: typer.Context, surface: Surface = "kernel", as_json: AsJson = Fal
     """List known tools, and their contracts' state."""
     store, registry = baselines(ctx, surface)
     entries = store.entries(registry)
-    if as_json:
-        output.emit_json({"items": [entry.to_dict() for entry in entries]})
-    elif entries:
-        output.table(
-            ["tool", "status", "class", "from", "approved by", "contract"],
-            [_row(entry) for entry in entries],
-        )
-    else:
-        note("no tools on this surface yet")
-
-
-def _row(entry: ContractEntry) -> tuple[str, ...]:
-    line = contract_line(entry)
-    return (line.tool, line.status, line.kind, line.source, line.approved_by, line.fingerprint)
+    output.listing(CONTRACT, entries, "no tools on this surface yet", as_json=as_json)
 
 
 @app.command(epilog="Example: sb runtime-guard mismatches")
@@ -54,7 +40,7 @@ def mismatches(ctx: typer.Context, surface: Surface = "kernel", as_json: AsJson 
     store, registry = baselines(ctx, surface)
     found = [entry for entry in store.entries(registry) if entry.status != "approved"]
     if as_json:
-        output.emit_json({"items": [entry.to_dict() for entry in found]})
+        output.emit_json({"items": [CONTRACT.to_dict(entry) for entry in found]})
     else:
         for entry in found:
             output.line(f"{entry.status}: {entry.tool_id}")
@@ -85,7 +71,7 @@ def show(
     store, registry = baselines(ctx, surface)
     entry, history = store.entry(tool, registry), store.history(tool)
     if as_json:
-        output.emit_json(entry.to_dict() | {"history": [baseline._asdict() for baseline in history]})
+        output.emit_json(CONTRACT.to_dict(entry) | {"history": [baseline._asdict() for baseline in history]})
         return
     output.line(f"{entry.tool_id}: {entry.status}, from {entry.source or 'nowhere'}")
     output.line(f"contract {entry.live_fingerprint or '(missing)'}")
@@ -130,7 +116,7 @@ def snapshot(
     by = decider(ctx, store.authority, approved_by, "--approved-by")
     store.approve({entry.tool_id: entry.live_fingerprint for entry in entries}, by, reason)
     if as_json:
-        items = [entry.to_dict() for entry in store.entries(registry)]
+        items = [CONTRACT.to_dict(entry) for entry in store.entries(registry)]
         output.emit_json({"approved": len(entries), "items": items})
     else:
         output.line(
@@ -158,67 +144,33 @@ def approve_contract(
     shows each first.
     """
     store, registry = baselines(ctx, surface)
-    if set(tool) & set("*?["):
-        if fingerprint:
-            raise UsageError("--fingerprint names one contract, and a pattern several")
-        _approve_fitting(ctx, store, registry, tool, approved_by, reason, yes=yes, as_json=as_json)
-        return
-    entry = store.entry(tool, registry)
-    wanted = fingerprint or entry.live_fingerprint
-    if not as_json:
-        output.line(f"{entry.tool_id}: {entry.status}, contract {wanted or '(missing)'}")
+    several = bool(set(tool) & set("*?["))
+    if several and fingerprint:
+        raise UsageError("--fingerprint names one contract, and a pattern several")
+    chosen = store.fitting(tool, registry) if several else [store.entry(tool, registry)]
+    wanted = {entry.tool_id: fingerprint or entry.live_fingerprint for entry in chosen}
+    for entry in () if as_json else chosen:
+        output.line(f"{entry.tool_id}: {entry.status}, contract {wanted[entry.tool_id] or '(missing)'}")
         _print_changes(_changes_to(store, entry, fingerprint))
-        if entry.status == "new" and wanted == entry.live_fingerprint:
+        if entry.status == "new" and wanted[entry.tool_id] == entry.live_fingerprint:
             _print_document(entry)
-    _confirm("approve this contract?", yes)
+    _confirm(
+        f"approve these {counted(len(chosen), 'contract')}?" if several else "approve this contract?", yes
+    )
     by = decider(ctx, store.authority, approved_by, "--approved-by")
-    store.approve({entry.tool_id: wanted}, by, reason)
+    store.approve(wanted, by, reason)
     if as_json:
-        output.emit_json({"surface": surface, "tool_id": tool, "fingerprint": wanted, "by": by.name})
+        items = [{"tool_id": name, "fingerprint": shown} for name, shown in wanted.items()]
+        one = {"fingerprint": "", "items": items} if several else {"fingerprint": items[0]["fingerprint"]}
+        output.emit_json({"surface": surface, "tool_id": tool, "by": by.name} | one)
+    elif several:
+        output.line(f"{counted(len(chosen), 'contract')} approved by {by.name}")
     else:
-        output.line(f"{entry.tool_id} is {'approved' if wanted else 'taken back'} by {by.name}")
+        entry, (approved,) = chosen[0], wanted.values()
+        output.line(f"{entry.tool_id} is {'approved' if approved else 'taken back'} by {by.name}")
         if fingerprint and fingerprint != entry.live_fingerprint:
             what = "the tool stays denied" if surface == "kernel" else "its reversals need approval"
             note(f"the current contract differs, so {what} until it matches")
-
-
-def _approve_fitting(
-    ctx: typer.Context,
-    store: ContractBaselineStore,
-    registry: ToolRegistry,
-    pattern: str,
-    approved_by: str,
-    reason: str,
-    *,
-    yes: bool,
-    as_json: bool,
-) -> None:
-    """Show the new and changed contracts that a pattern fits, and approve exactly those."""
-    from sb.kernel.policy.patterns import matches
-
-    fitting = [entry for entry in store.entries(registry) if matches(pattern, entry.tool_id)]
-    changing = [entry for entry in fitting if entry.status in ("new", "changed")]
-    if not changing:
-        met = f"{counted(len(fitting), 'known tool')} fit it" if fitting else "no known tool fits it"
-        raise NotFoundError(
-            f"no new or changed contract fits {pattern!r}: {met}",
-            f"sb runtime-guard tools --surface {store.surface}",
-        )
-    if not as_json:
-        for entry in changing:
-            output.line(f"{entry.tool_id}: {entry.status}, contract {entry.live_fingerprint}")
-            _print_changes(entry.changes)
-            if entry.status == "new":
-                _print_document(entry)
-    _confirm(f"approve these {counted(len(changing), 'contract')}?", yes)
-    by = decider(ctx, store.authority, approved_by, "--approved-by")
-    store.approve({entry.tool_id: entry.live_fingerprint for entry in changing}, by, reason)
-    if as_json:
-        items = [{"tool_id": entry.tool_id, "fingerprint": entry.live_fingerprint} for entry in changing]
-        document = {"surface": store.surface, "tool_id": pattern, "fingerprint": "", "by": by.name}
-        output.emit_json(document | {"items": items})
-    else:
-        output.line(f"{counted(len(changing), 'contract')} approved by {by.name}")
 
 
 def _changes_to(store: ContractBaselineStore, entry: ContractEntry, fingerprint: str) -> list[FieldChange]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from sb.commands import output
@@ -11,12 +11,13 @@ from sb.commands.options import As, AsJson, DecisionReason, group
 from sb.commands.session import configuration, decider
 
 from sb.base.duration import parse_duration
-from sb.base.sources import MICROSECONDS, iso_micros
+from sb.base.sources import MICROSECONDS
 from sb.errors import UsageError
+from sb.present.rules import TOKEN
 
 if TYPE_CHECKING:
     from sb.kernel.authority.authority import Authority
-    from sb.kernel.boundaries.tokens import AccessToken, AccessTokens
+    from sb.kernel.boundaries.tokens import AccessTokens
 
 app = group("Create, list and revoke tokens for HTTP.")
 
@@ -47,7 +48,7 @@ def create(
         agent, offered, decider(ctx, authority, who), reason or _missing(), lifetime_s=lifetime
     )
     if as_json:
-        output.emit_json({"token": secret, **_document(token)})
+        output.emit_json({"token": secret, **TOKEN.to_dict(token)})
         return
     output.line(secret)
     note(f"{token.id} lets {token.agent} use {', '.join(token.toolsets)}. It is not shown again.")
@@ -58,14 +59,9 @@ def list_(ctx: typer.Context, as_json: AsJson = False) -> None:
     """List tokens; never their secrets."""
     _, tokens = _opened(ctx)
     known = tokens.all()
-    if as_json:
-        output.emit_json({"items": list(map(_document, known))})
-        return
     now = round(tokens.clock.now() * MICROSECONDS)
-    rows = [(one.id, one.agent, " ".join(one.toolsets), one.state(now), one.created_by) for one in known]
-    output.table(("token", "agent", "toolsets", "state", "created by"), rows)
-    if not known:
-        note("no tokens; sb serve token create AGENT makes one")
+    nothing = "no tokens; sb serve token create AGENT makes one"
+    output.listing(TOKEN, known, nothing, as_json=as_json, now=now)
 
 
 @app.command(epilog='Example: sb serve token revoke sbt_4f2a --reason "the laptop is gone"')
@@ -81,7 +77,7 @@ def revoke(
     known = tokens.get(token)  # before a passphrase is asked for
     revoked = tokens.revoke(known.id, decider(ctx, authority, who), reason or _missing())
     if as_json:
-        output.emit_json(_document(revoked))
+        output.emit_json(TOKEN.to_dict(revoked))
     else:
         output.line(f"{revoked.id} of {revoked.agent} is revoked by {revoked.revoked_by}")
 
@@ -98,16 +94,3 @@ def _opened(ctx: typer.Context) -> tuple[Authority, AccessTokens]:
 
 def _missing() -> str:
     raise UsageError("a decision needs a reason", "--reason TEXT")
-
-
-def _document(token: AccessToken) -> dict[str, Any]:
-    return {
-        "id": token.id,
-        "agent": token.agent,
-        "toolsets": list(token.toolsets),
-        "created_at": iso_micros(token.created_at),
-        "created_by": token.created_by,
-        "expires_at": None if token.expires_at is None else iso_micros(token.expires_at),
-        "reason": token.reason,
-        "revoked_by": token.revoked_by,
-    }

@@ -10,8 +10,9 @@ from sb.commands.diagnostics import note
 from sb.commands.options import AsJson, group
 from sb.commands.session import configuration
 
-from sb.base.duration import human_duration, parse_duration
+from sb.base.duration import parse_duration
 from sb.errors import ExitCode
+from sb.present.rules import SOURCE
 
 app = group("List and check the registered sources of context.")
 
@@ -25,25 +26,11 @@ def list_sources(ctx: typer.Context, as_json: AsJson = False) -> None:
     log = open_log(config)
     sources = list(open_sources(config, log, open_authority(config, log)).load())
     if as_json:
-        items = [source.to_dict() for source in sources]
+        items = [SOURCE.to_dict(source) for source in sources]
         output.emit_json({"mode": config.context_sources, "items": items})
         return
     if sources:
-        output.table(
-            ["source", "owner", "fresh for", "trust", "access", "sensitivity", "addresses"],
-            [
-                (
-                    one.source_id,
-                    one.owner,
-                    human_duration(one.ttl_s),
-                    f"{one.trust:g}",
-                    str(one.access),
-                    one.sensitivity,
-                    ", ".join(one.uris),
-                )
-                for one in sources
-            ],
-        )
+        output.records(SOURCE, sources)
     else:
         note(f"no sources yet; write {config.home.context_sources}")
     off = "; observe or enforce in config.yaml switches sources on"

@@ -24,7 +24,7 @@ from sb.commands.stacks import (
 
 from sb.base.values.references import full_one, is_prefix
 from sb.errors import NotFoundError
-from sb.present.suggestions import suggestion_fields, suggestion_line
+from sb.present.suggestions import SUGGESTION, suggestion_fields
 
 if TYPE_CHECKING:
     from sb.protocols.types import MemorySuggestion
@@ -81,20 +81,7 @@ def list_suggestions(
     if json_:
         output.emit_json({"items": [as_json(one) for one in found]})
     elif found:
-        output.table(
-            ["suggestion", "kind", "status", "sure", "at", "what"],
-            [
-                (
-                    line.id,
-                    line.kind,
-                    line.status,
-                    line.confidence,
-                    output.when(line.made, one.created_at),
-                    line.text,
-                )
-                for one, line in ((one, suggestion_line(one)) for one in found)
-            ],
-        )
+        output.records(SUGGESTION, found)
     else:
         note(f"no suggestions: sb stack maintain {stack} looks for some in raw entries")
 
@@ -114,8 +101,7 @@ def show(
     if json_:
         output.emit_json(as_json(found))
         return
-    line = suggestion_line(found)
-    output.line(f"{line.id}  {line.kind}  {line.status}  {line.made}", one_line=True)
+    output.line("  ".join(cell.text for cell in SUGGESTION.cells(found, 0, "heading")), one_line=True)
     for name, text in suggestion_fields(found):
         output.line(f"{name}: {text}", one_line=True)
 

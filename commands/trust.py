@@ -25,6 +25,7 @@ from sb.commands.stacks import (
 from sb.base.duration import human_age
 from sb.errors import NotFoundError
 from sb.memory.trust.authority import given_by
+from sb.present.kind import time_cell
 from sb.present.times import minute
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def list_assessments(
 
 def _row(one: TrustAssessment) -> tuple[object, ...]:
     scores = ", ".join(f"{domain} {said.get('score', '?')}" for domain, said in one.dimensions.items())
-    updated = output.when(minute(one.last_updated), one.last_updated)
+    updated = time_cell(minute(one.last_updated), one.last_updated)
     return (one.entity, scores, str(len(one.evidence_episode_ids or ())), updated)
 
 

@@ -23,7 +23,7 @@ from sb.kernel.recovery_loop.variants import snapshot_of
 from sb.kernel.reversibility.contracts import MutationState
 from sb.log.references import full_id, known_run
 from sb.present.recovery import undone_sentence
-from sb.present.undo import WIDEST_OBJECT, call_args, folder_of, object_of, undo_line
+from sb.present.undo import UNDO, WIDEST_OBJECT, call_args, folder_of, object_of, undo_record
 from sb.runtime.parts import hosted_files, open_snapshots
 from sb.tools.roots import absolute
 
@@ -241,17 +241,9 @@ def _list(opened: Runtime, run: str, limit: int, *, as_json: bool, everything: b
     if not (run or as_json):
         _note_doubts(opened)
     snapshots, now = open_snapshots(opened.config), store.now()
-    widest = 0 if everything or as_json or fits_terminal() else WIDEST_OBJECT
-    lines = [undo_line(ref, opened.log, snapshots, now, widest=widest) for ref in found]
-    if as_json:
-        items = [ref.to_dict() | line.to_dict() for ref, line in zip(found, lines, strict=True)]
-        output.emit_json({"items": items})
-    elif found:
-        more = ["agent", "run"] if everything else []
-        rows = [[one.done, one.what, one.object, one.undo, one.id] for one in lines]
-        if everything:
-            rows = [[*row, one.agent, one.run] for row, one in zip(rows, lines, strict=True)]
-        output.table(["done", "what", "command or file", "undo", "id", *more], rows)
+    shortened = not (everything or as_json or fits_terminal())
+    records = [undo_record(ref, opened.log, snapshots, shortened=shortened) for ref in found]
+    output.listing(UNDO, records, as_json=as_json, now=now, face="all" if everything else "table")
 
 
 def _show(plans: list[Plan], opened: Runtime, *, as_json: bool) -> None:

@@ -11,9 +11,9 @@ from sb.commands.options import As, AsJson, DecisionReason, group
 from sb.commands.recovery import SettledResult, settle_reference
 from sb.commands.session import event_log
 
-from sb.base.text import revealed_line
 from sb.errors import NotFoundError
-from sb.present.times import date_and_time, moment
+from sb.present.times import date_and_time
+from sb.present.workflows import STEP, WORKFLOW
 
 app = group("List workflows, and settle steps of unknown outcome.")
 WorkflowId = Annotated[str, typer.Argument(metavar="WORKFLOW", help="Id of the workflow.")]
@@ -29,19 +29,9 @@ def list_workflows(
     from sb.kernel.durable_execution.records import workflow_records
 
     found = workflow_records(event_log(ctx), everything=everything)
-    if as_json:
-        output.emit_json({"items": [record.to_dict() for record in found]})
-        return
-    rows = []
-    for record in found:
-        last = record.steps[-1].name if record.steps else "-"
-        cells = (record.state, moment(record.started_at), str(len(record.steps)), last)
-        rows.append((*map(revealed_line, (*cells, record.name, record.workflow_id)),))
-    if rows:
-        output.table(["state", "started", "steps", "last step", "name", "id"], rows)
-    else:
-        note("no workflow is unfinished" if not everything else "no workflow was begun")
-    for record in found:
+    nothing = "no workflow is unfinished" if not everything else "no workflow was begun"
+    output.listing(WORKFLOW, found, nothing, as_json=as_json)
+    for record in () if as_json else found:
         if record.unknown is not None:
             note(f"sb recovery settle {record.unknown.reference} done, or not-done")
 
@@ -53,13 +43,12 @@ def show(ctx: typer.Context, workflow: WorkflowId, as_json: AsJson = False) -> N
 
     record = workflow_record(event_log(ctx), workflow)
     if as_json:
-        output.emit_json(record.to_dict())
+        output.emit_json(WORKFLOW.to_dict(record))
         return
     output.line(f"{record.name} {record.workflow_id}: {record.state}", one_line=True)
     output.line(f"started: {date_and_time(record.started_at)}, {record.run_id}", one_line=True)
     if record.steps:
-        rows = [(step.state, step.kind, revealed_line(step.name), step.reference) for step in record.steps]
-        output.table(["state", "kind", "step", "id"], rows)
+        output.records(STEP, record.steps)
     if record.unknown is not None:
         note(f"sb recovery settle {record.unknown.reference} done, or not-done")
 

@@ -10,13 +10,14 @@ from sb.screens.document_view import DocumentView
 from sb.screens.panel import Panel
 from sb.screens.row_list import RowList
 from sb.screens.section import Section
-from sb.screens.state.agents import AGENT_COLUMNS, ORDERS, agent_document, agent_row, read_agents
+from sb.screens.state.agents import ORDERS, agent_document, read_agents
 from sb.screens.state.document import Document
+from sb.screens.state.listing import row_of
 from textual import on
 from textual.widget import Widget
 
 from sb.log.event import Subject
-from sb.present.agents import AgentLine
+from sb.present.agents import AGENT, AgentLine
 from sb.present.overview import AtWork
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class AgentsScreen(Section):
 
     def body(self) -> Iterable[Widget]:
         yield self.split(
-            Panel(RowList(AGENT_COLUMNS, id="agents"), views=VIEWS, id="list"),
+            Panel(RowList(AGENT.columns["list"], id="agents"), views=VIEWS, id="list"),
             Panel(DocumentView(id="agent"), title="Agent"),
         )
 
@@ -76,7 +77,7 @@ class AgentsScreen(Section):
             self._lines[self._keys.setdefault((line.agent, line.project), len(self._keys))] = line
         view = self.panel.view
         keys = [key for key, line in self._lines.items() if view == "all" or line.at_work]
-        self.rows.put({key: agent_row(line) for key, line in self._lines.items()})
+        self.rows.put({key: row_of(AGENT, line, 0) for key, line in self._lines.items()})
         self.rows.show(keys, EMPTY[view])
         self.panel.count({"work": seen.working, "all": seen.seen})
         hidden = seen.seen - len(self._lines)

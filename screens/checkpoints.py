@@ -11,14 +11,12 @@ from sb.screens.document_view import DocumentView
 from sb.screens.panel import Panel
 from sb.screens.row_list import RowList
 from sb.screens.state.checkpoints import (
-    CHECKPOINT_COLUMNS,
-    Listed,
     checkpoint_document,
-    checkpoint_row,
     listed,
     question,
     restore,
 )
+from sb.screens.state.listing import row_of
 from sb.screens.tab_view import ListView
 from textual import on
 from textual.widget import Widget
@@ -27,6 +25,7 @@ from sb.base.sources import MICROSECONDS
 from sb.entity import Checkpoint
 from sb.kernel.authority.signing import Decider
 from sb.log.event import Subject
+from sb.present.checkpoints import CHECKPOINT, ShownCheckpoint
 
 if TYPE_CHECKING:
     from sb.screens.state.document import Document
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 EMPTY = "No checkpoints yet. Saved cores appear here.\n\nsb checkpoint save --agent NAME saves one."
 
 
-class CheckpointsScreen(Deciding, ListView[Listed]):
+class CheckpointsScreen(Deciding, ListView[ShownCheckpoint]):
     """Every checkpoint, the newest first, and the one under the cursor in full."""
 
     name_ = "checkpoints"
@@ -54,22 +53,22 @@ class CheckpointsScreen(Deciding, ListView[Listed]):
 
     def body(self) -> Iterable[Widget]:
         yield self.split(
-            self.views_panel(RowList(CHECKPOINT_COLUMNS, id="checkpoints")),
+            self.views_panel(RowList(CHECKPOINT.columns["list"], id="checkpoints")),
             Panel(DocumentView(id="checkpoint"), title="What going back changes"),
         )
 
     def refresh_records(self) -> None:
-        def work() -> tuple[int, list[Listed]]:
+        def work() -> tuple[int, list[ShownCheckpoint]]:
             present = self.records.present("rows")
             return present.version(), listed(present)  # what is written in between is found by the next look
 
         self.read("checkpoints", work, self._show)
 
-    def _show(self, found: tuple[int, list[Listed]]) -> None:
+    def _show(self, found: tuple[int, list[ShownCheckpoint]]) -> None:
         self._version, checkpoints = found
         self.keep(checkpoints, [one.checkpoint_id for one in checkpoints])
         now = int(self.records.clock.now() * MICROSECONDS)
-        self.rows.put({number: checkpoint_row(one, now) for number, one in self.known.items()})
+        self.rows.put({number: row_of(CHECKPOINT, one, now) for number, one in self.known.items()})
         self.rows.show(list(self.known), EMPTY)
         self.go_to_wanted([one.checkpoint_id for one in checkpoints])
         self._read_chosen()
@@ -106,7 +105,7 @@ class CheckpointsScreen(Deciding, ListView[Listed]):
         self.rows.start_over()
 
     def pointed_at(self) -> Pointed:
-        found = self.current.checkpoint if self.current else ""
+        found = self.current.found if self.current else ""
         return Subject(agent=found.binding.core_id) if isinstance(found, Checkpoint) else None
 
     def summary(self) -> str:
@@ -114,12 +113,12 @@ class CheckpointsScreen(Deciding, ListView[Listed]):
 
     def possible(self, action: Action) -> bool:
         if action.id == "undo":
-            found = self.current.checkpoint if self.current else ""
+            found = self.current.found if self.current else ""
             return isinstance(found, Checkpoint) and found.intact
         return super().possible(action)
 
     def action_undo(self) -> None:
-        found = self.current.checkpoint if self.current else ""
+        found = self.current.found if self.current else ""
         if not isinstance(found, Checkpoint):
             self.console_app.say("no checkpoint under the cursor")
         elif not found.intact:

@@ -10,13 +10,8 @@ from sb.screens.actions import LISTS, PANELS, RECORDS, Action, bindings
 from sb.screens.document_view import DocumentView
 from sb.screens.panel import Panel
 from sb.screens.row_list import RowList
-from sb.screens.state.contracts import (
-    CONTRACT_COLUMNS,
-    VIEWS,
-    contract_document,
-    contract_question,
-    contract_row,
-)
+from sb.screens.state.contracts import VIEWS, contract_document, contract_question
+from sb.screens.state.listing import row_of
 from sb.screens.waiting import CountedList
 from textual import on
 from textual.widget import Widget
@@ -26,7 +21,7 @@ from sb.kernel.authority.signing import Decider
 from sb.kernel.baselines.store import Baseline, ContractEntry
 from sb.kernel.contracts import KERNEL_SURFACE, REVERSAL_SURFACE
 from sb.log.event import Subject
-from sb.present.contracts import approved_contracts, ordered
+from sb.present.contracts import CONTRACT, approved_contracts, ordered
 
 if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed
@@ -56,7 +51,7 @@ class ContractsScreen(CountedList):
         self._wanted_tool = ""  # for the cursor, once it is in the list
 
     def body(self) -> Iterable[Widget]:
-        tools = Panel(RowList(CONTRACT_COLUMNS, id="contracts"), views=VIEWS, id="tools")
+        tools = Panel(RowList(CONTRACT.columns["list"], id="contracts"), views=VIEWS, id="tools")
         yield self.split(tools, Panel(DocumentView(id="contract"), title="Contract", id="change"))
 
     @property
@@ -92,7 +87,8 @@ class ContractsScreen(CountedList):
             for number, (entry, _) in enumerate(known)
             if (entry.tool_id, entry.live_fingerprint) in before
         }
-        self.rows.put({number: contract_row(entry, self.now()) for number, (entry, _) in enumerate(known)})
+        now = self.now()
+        self.rows.put({number: row_of(CONTRACT, entry, now) for number, (entry, _) in enumerate(known)})
         self.rows.show(range(len(known)), EMPTY[self.surface])
         wanted = self._wanted_tool or (current.tool_id if current else "")
         if wanted in names:

@@ -11,7 +11,6 @@ from sb.screens.deciding import Deciding
 from sb.screens.panel import HIGH, WIDE, Panel, has_borders
 from sb.screens.reading import safe
 from sb.screens.row_list import RowList
-from sb.screens.state.agents import AGENT_COLUMNS
 from sb.screens.state.document import Field
 from sb.screens.state.home import (
     LATEST_COLUMNS,
@@ -37,6 +36,7 @@ from textual.widgets import Static
 from sb.base.sources import MICROSECONDS
 from sb.base.text import plain
 from sb.kernel.incident_response.kill import Kill
+from sb.present.agents import AGENT
 from sb.present.needs import NEED
 from sb.present.overview import AtWork
 
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 
     from sb.kernel.approvals.disclosure import Disclosure
     from sb.kernel.authority.signing import Decider
+    from sb.operator.attention.needs import NeedsNow
     from sb.present.approvals import RequestDetail
-    from sb.present.needs import NeedsNow
 
 BROAD = 160  # cells of a terminal from which on agents and calls are beside each other
 AROUND = 4  # lines: tabs, today, what is enforced, keys
@@ -87,7 +87,9 @@ class HomeScreen(Deciding):
         with Container(id="below"):
             with Container(id="side"):
                 yield Panel(
-                    RowList(AGENT_COLUMNS, id="agents", leads=False), title="Agents", id="agents-panel"
+                    RowList(AGENT.columns["list"], id="agents", leads=False),
+                    title="Agents",
+                    id="agents-panel",
                 )
                 yield Panel(Static(id="enforced", classes="words"), title="Enforced", id="enforced-panel")
                 yield Panel(Static(id="memory", classes="words"), title="Memory", id="memory-panel")

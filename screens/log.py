@@ -11,7 +11,7 @@ from sb.screens.panel import Panel
 from sb.screens.row_list import RowList
 from sb.screens.searching import Searching
 from sb.screens.state.document import Document, Field
-from sb.screens.state.events import EVENT_COLUMNS, event_record, event_rows
+from sb.screens.state.events import event_record, event_rows
 from sb.screens.state.search import LogSearch, Search
 from sb.screens.tab_view import TabView
 from textual import on
@@ -30,6 +30,7 @@ from sb.kernel.review.verification_record import (
     record_verification,
     verification_state,
 )
+from sb.present.events import EVENT
 from sb.present.home import verified_words
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class LogScreen(Searching, TabView):
 
     def body(self) -> Iterable[Widget]:
         yield self.split(
-            self.views_panel(self.filter_box(FILTER_HINT), RowList(EVENT_COLUMNS, id="events")),
+            self.views_panel(self.filter_box(FILTER_HINT), RowList(EVENT.columns["list"], id="events")),
             Panel(DocumentView(id="event"), title="Event"),
         )
 

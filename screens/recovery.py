@@ -14,20 +14,17 @@ from sb.screens.panel import Panel
 from sb.screens.reading import trouble_of
 from sb.screens.row_list import RowList
 from sb.screens.state.approvals import unapprovable
+from sb.screens.state.listing import row_of
 from sb.screens.state.recovery import (
     CHANGES_VIEW,
     OPEN_VIEW,
-    RECOVERY_COLUMNS,
     SETTLED_VIEW,
     VIEWS,
-    CallFacts,
-    Item,
     Listed,
     call_facts,
     listed,
     located,
     possible_actions,
-    recovery_row,
 )
 from sb.screens.state.recovery_record import (
     PERFORMING,
@@ -50,7 +47,14 @@ from sb.kernel.authority.signing import Decider
 from sb.kernel.calls.intents import Intent
 from sb.kernel.recovery_loop.escalations import Escalation
 from sb.log.event import Subject
-from sb.present.recovery import dismissed_sentence, settled_sentence, undone_sentence
+from sb.present.recovery import (
+    RECOVERY,
+    CallFacts,
+    Item,
+    dismissed_sentence,
+    settled_sentence,
+    undone_sentence,
+)
 
 if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed
@@ -90,7 +94,7 @@ class RecoveryScreen(CountedList):
         self._wanted_name = ""  # for the cursor, once it is in the list
 
     def body(self) -> Iterable[Widget]:
-        items = Panel(RowList(RECOVERY_COLUMNS, id="recoveries"), views=VIEWS, id="items")
+        items = Panel(RowList(RECOVERY.columns["list"], id="recoveries"), views=VIEWS, id="items")
         yield self.split(items, Panel(DocumentView(id="recovery-detail"), title="Call"))
 
     @property
@@ -141,7 +145,7 @@ class RecoveryScreen(CountedList):
 
     def _paint(self) -> None:
         now = self.now()
-        self.rows.put({key: recovery_row(item, now) for key, item in self.known.items()})
+        self.rows.put({key: row_of(RECOVERY, item, now) for key, item in self.known.items()})
         self._show_detail()
 
     def tick(self) -> None:

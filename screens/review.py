@@ -10,18 +10,17 @@ from sb.screens.actions import DECIDE, LISTS, PANELS, RECORDS, Action, bindings
 from sb.screens.document_view import DocumentView
 from sb.screens.panel import Panel
 from sb.screens.row_list import RowList
+from sb.screens.state.listing import row_of
 from sb.screens.state.memory import change, question
 from sb.screens.state.review import (
     BOTH,
     LOCAL,
     REMOTE,
-    REVIEW_COLUMNS,
     Reviewed,
     conflict_question,
     decide_quarantine,
     quarantine_question,
     resolve,
-    review_row,
     reviewed,
     versions,
 )
@@ -33,7 +32,7 @@ from textual.widget import Widget
 from sb.base.sources import MICROSECONDS
 from sb.kernel.authority.signing import Decider
 from sb.log.event import Subject
-from sb.present.memories import Record
+from sb.present.memories import REVIEW, Record
 from sb.stack.review_queue import ReviewItem, ReviewKind
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ class ReviewScreen(ListView[ReviewItem], Waiting):
 
     def body(self) -> Iterable[Widget]:
         yield self.split(
-            self.views_panel(RowList(REVIEW_COLUMNS, id="items")),
+            self.views_panel(RowList(REVIEW.columns["list"], id="items")),
             Panel(DocumentView(id="item"), title="Item"),
         )
 
@@ -78,7 +77,7 @@ class ReviewScreen(ListView[ReviewItem], Waiting):
     def _show(self, items: Sequence[ReviewItem]) -> None:
         self.keep(items, [(item.kind, item.reference) for item in items])
         now = int(self.records.clock.now() * MICROSECONDS)
-        self.rows.put({key: review_row(item, now) for key, item in self.known.items()})
+        self.rows.put({key: row_of(REVIEW, item, now) for key, item in self.known.items()})
         self.rows.show(list(self.known), EMPTY)
         self.move_on()
         self.go_to_wanted([item.reference for item in items])

@@ -15,8 +15,6 @@ from sb.screens.row_list import RowList
 from sb.screens.state.document import Document
 from sb.screens.state.runs import (
     CALL,
-    CALL_COLUMNS,
-    RUN_COLUMNS,
     SESSION,
     Node,
     RunRows,
@@ -33,6 +31,8 @@ from textual import on
 from textual.widget import Widget
 
 from sb.kernel.review.runs import RunFilter, first_event
+from sb.present import events
+from sb.present.runs import RUN
 
 if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed
@@ -66,7 +66,7 @@ class RunsScreen(Filtering):
         yield self.split(
             Panel(
                 self.filter_box("words, host:… project:… session:… agent:… run:… tool:…"),
-                RowList(RUN_COLUMNS, id="runs"),
+                RowList(RUN.columns["list"], id="runs"),
                 views=VIEWS,
                 id="list",
             ),
@@ -161,7 +161,7 @@ class RunsScreen(Filtering):
         self.refresh_records()
 
     def _start_view(self) -> None:
-        self.rows.set_columns(CALL_COLUMNS if self.panel.view == CALLS else RUN_COLUMNS)
+        self.rows.set_columns((events.CALL if self.panel.view == CALLS else RUN).columns["list"])
         self.rows.start_over()
 
     def action_view(self, by: int) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
+from sb.base.fitting import Cut, relative_age, short_count
 from sb.base.fitting import count as spaced
-from sb.base.fitting import relative_age
 from sb.base.text import plain
 from sb.base.values.frozen import frozen
 from sb.config import Config
@@ -18,6 +18,8 @@ from sb.kernel.review.agents import AgentRequests, AgentSeen, Doing, is_at_work
 from sb.kernel.review.runs import project_name
 from sb.kernel.review.session_usage import with_usage
 from sb.present.calls import call_object
+from sb.present.kind import Cell, Column, Field, Kind
+from sb.present.states import DANGER, SOFT
 from sb.present.usage import dollars, session_cost
 from sb.store.database import Database
 from sb.store.records.columns import Row
@@ -87,6 +89,40 @@ def agent_line(
         relative_age(seen.last_seen_at, now),
         seen.waiting,
     )
+
+
+def _calls(line: AgentLine, now: int) -> Cell:
+    calls = sum(line.calls)
+    return Cell(f"{short_count(calls)} {'call' if calls == 1 else 'calls'}", "" if calls else SOFT)
+
+
+def _refused(line: AgentLine, now: int) -> Cell:
+    refused = sum(line.refused)
+    return Cell(f"{short_count(refused)} refused" if refused else "", DANGER)
+
+
+def _hours(line: AgentLine, now: int) -> Cell:
+    return Cell("", trend=tuple(zip(line.calls, map(bool, line.refused), strict=True)))
+
+
+AGENT = Kind[AgentLine](
+    Field(
+        "agent",
+        lambda it, now: Cell(f"{'●' if it.at_work else '○'} {it.agent}", "" if it.at_work else SOFT),
+        Column(13),
+    ),
+    Field("project", lambda it, now: it.project, Column(7, tone=SOFT)),
+    Field("doing", lambda it, now: Cell(it.doing, "" if it.at_work else SOFT), Column(0, 88, cut=Cut.MIDDLE)),
+    Field("hours", _hours, Column(8, 57)),
+    Field("calls", _calls, Column(10, right=True)),
+    Field("refused", _refused, Column(10, right=True)),
+    Field("cost", lambda it, now: it.cost, Column(6, 72, SOFT, right=True)),
+    Field("age", lambda it, now: it.age, Column(6, 64, SOFT, right=True)),
+    faces={
+        "list": "agent,project,doing,hours,calls,refused,cost,age",
+        "plain": "agent,project,doing,calls,refused,cost,age",
+    },
+)
 
 
 def counts_text(tally: Tally) -> tuple[tuple[str, str], ...]:

@@ -356,16 +356,15 @@ REQUEST = Kind[Request](
         "dialog": "why,does,says,where,agent,undo,needs,tool,request",
     },
     json={
-        **dict.fromkeys(("id", "state", "agent", "tool_id", "fingerprint", "args_digest"), "string"),
-        **dict.fromkeys(("safety_class", "run_id", "call_id", "waiter", "decided_by", "reason"), "string"),
-        **dict.fromkeys(("requested_at", "due_at", "expires_at"), "time"),
-        "number": "integer",
-        "needed": "integer",
+        "id state agent tool_id fingerprint args_digest safety_class run_id call_id waiter decided_by reason": "string",
+        "requested_at due_at expires_at": "time",
+        "number needed": "integer",
         "decided_at": "time|null",
         "request": "object",
         "overdue": "boolean",
     },
-    computed={"overdue": Approval.overdue},
+    computed={"overdue": lambda it, now: it.approval.overdue(now)},
+    stored=lambda it: it.approval,
 )
 
 
@@ -421,13 +420,10 @@ GRANT = Kind[Grant](
         "dialog": "agent,used,grant",
     },
     json={
-        **dict.fromkeys(("id", "state", "agent", "tool_id", "fingerprint", "run_id"), "string"),
-        **dict.fromkeys(("made_by", "reason"), "string"),
-        "number": "integer",
-        "uses": "integer",
+        "id state agent tool_id fingerprint run_id made_by reason": "string",
+        "number uses": "integer",
         "args": {"*": "any"},
-        "made_at": "time",
-        "expires_at": "time",
+        "made_at expires_at": "time",
         "last_used_at": "time|null",
     },
 )

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sb.base.fitting import short_span
+from sb.base.fitting import Cut, count, short_span
 from sb.base.sources import iso_micros
 from sb.base.text import plain
 from sb.base.values.frozen import frozen
@@ -20,7 +20,10 @@ from sb.log.event import Event, is_damaged
 from sb.log.event_log import EventLog
 from sb.log.search import events_at
 from sb.present.calls import call_object
-from sb.present.states import State, fact, state
+from sb.present.effects import telling_words
+from sb.present.kind import NAMED, Cell, Column, Field, Kind
+from sb.present.states import SOFT, State, fact, state
+from sb.present.times import ago
 
 _WORDS = {
     kinds.RUN_STARTED: "started",
@@ -78,9 +81,19 @@ class EventLine:
     verdict: State
     object: str
     agent: str
-    at: int
+    at: int | None
     why: str
     by: str = ""
+
+
+EVENT = Kind[EventLine](
+    Field("verdict", lambda it, now: it.verdict, Column(WORD)),
+    Field("object", lambda it, now: it.object, Column(cut=Cut.MIDDLE)),
+    Field("agent", lambda it, now: it.agent, Column(11, NAMED, SOFT)),
+    Field("age", lambda it, now: ago(it.at, now), Column(6, tone=SOFT, right=True)),
+    Field("row", lambda it, now: count(it.seq), Column(7, 90, SOFT, right=True)),
+    faces={"list": "verdict,object,agent,age,row"},
+)
 
 
 def verdict(event: Event) -> State:
@@ -214,6 +227,24 @@ class CallLine:
     took: str
     at: int
     why: str
+
+
+CALL = Kind[CallLine](
+    Field("verdict", lambda it, now: it.verdict, Column(WORD)),
+    Field(
+        "object",
+        lambda it, now: Cell(it.object, keeps=telling_words(it.object, it.why)),
+        Column(cut=Cut.MIDDLE),
+    ),
+    Field("agent", lambda it, now: it.agent, Column(12, NAMED, SOFT)),
+    Field("took", lambda it, now: it.took, Column(7, 50, SOFT, right=True)),
+    Field("age", lambda it, now: ago(it.at, now), Column(6, tone=SOFT, right=True)),
+    faces={
+        "list": "verdict,object,agent,took,age",
+        "latest": "verdict,object,agent,age",
+        "branch": "verdict,object,took",
+    },
+)
 
 
 def call_line(call: CallRecord) -> CallLine:

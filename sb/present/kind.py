@@ -7,11 +7,12 @@ console. `--json` and its schema come from the same declaration. `sb/present/app
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
 from importlib import import_module
 from typing import Any, Generic, TypeVar
 
 from sb.base.fitting import Cut, Span
-from sb.base.sources import iso_micros
+from sb.base.sources import iso_micros, micros
 from sb.base.text import plain, revealed_line
 from sb.base.values.frozen import frozen
 from sb.present.states import State
@@ -23,9 +24,21 @@ ROOMY = 84  # cells of a list from which on it has columns that are left out at 
 WIDE = 96  # cells of a list from which on there is room for what can be left out
 # Kinds by the names that their JSON has in the schema, each with its module here and its name in that.
 KINDS = {
+    "access_token": ("rules", "TOKEN"),
     "approval": ("approvals", "REQUEST"),
+    "charter": ("rules", "CHARTER"),
+    "contract": ("contracts", "CONTRACT"),
+    "enrolled_operator": ("rules", "OPERATOR"),
     "grant": ("approvals", "GRANT"),
+    "incident": ("incidents", "INCIDENT"),
+    "kill_in_force": ("incidents", "KILL"),
+    "release": ("rules", "RELEASE"),
+    "run": ("runs", "RUN"),
+    "source": ("rules", "SOURCE"),
     "need": ("needs", "NEED"),
+    "undo_record": ("undo", "UNDO"),
+    "workflow": ("workflows", "WORKFLOW"),
+    "workflow_step": ("workflows", "STEP"),
 }
 
 
@@ -65,6 +78,7 @@ class Cell:
         hits: characters that were searched for, each from the first to behind the last.
         keeps: words that stay in view where the text is cut in its middle.
         trend: numbers of a sparkline, each with whether something was refused; painted instead of the text.
+        at: microseconds since the epoch, of a time: a command's table on a terminal shows its age instead.
     """
 
     text: str
@@ -73,6 +87,7 @@ class Cell:
     hits: tuple[Span, ...] = ()
     trend: tuple[tuple[int, bool], ...] = ()
     keeps: tuple[str, ...] = ()
+    at: int | None = None
 
     def __post_init__(self) -> None:
         raw, text, hits, place = self.text[:LONGEST_CELL], "", [], 0
@@ -87,17 +102,24 @@ class Cell:
         object.__setattr__(self, "hits", tuple(hits))
 
 
+def time_cell(text: str, at: datetime | str | None) -> Cell:
+    """A time in a table, of a moment or its ISO 8601; the text alone for none."""
+    moment = datetime.fromisoformat(at) if isinstance(at, str) else at
+    return Cell(text, at=None if moment is None else micros(moment.timestamp()))
+
+
 @frozen
 class Field(Generic[T]):
     """One thing that is shown of a record.
 
     Args:
-        name: by which faces list it, and the title of its column in a command's table.
+        name: by which faces list it.
         read: its text, state or cell, at a time in microseconds since the epoch; "" where there is none. A state is
             filled in columns for badges.
         column: how a list of the console shows it.
         label: before it in a document or a dialog, where that is not its name.
         folded: a document leaves it out until it is unfolded, such as ids.
+        title: of its column in a command's table, where that is not its name.
     """
 
     name: str
@@ -105,6 +127,7 @@ class Field(Generic[T]):
     column: Column = Column()
     label: str = ""
     folded: bool = False
+    title: str = ""
 
     def cell(self, record: T, now: int) -> Cell:
         """Its cell in a list."""
@@ -120,9 +143,12 @@ class Kind(Generic[T]):
     Args:
         fields: all that is shown of it.
         faces: the names of the fields that each face shows, in its order, with commas between them.
-        json: its fields in JSON with their types, as commands/interface.yaml notes them. Each is the attribute of that
-            name; a time is one in microseconds since the epoch.
-        computed: those that are no attributes, by name.
+        json: its fields in JSON with their types, as commands/interface.yaml notes them; fields of one type may share an
+            entry, with spaces between them. Each is the attribute of that name, else the text that is shown under it;
+            a time is in microseconds since the epoch, or ISO 8601 already. "+" takes over the fields of a type of
+            commands/interface.yaml, from the record's own `to_dict`.
+        computed: those that are neither, by name.
+        stored: the part of a record that has the attributes.
     """
 
     def __init__(
@@ -130,42 +156,67 @@ class Kind(Generic[T]):
         *fields: Field[T],
         faces: Mapping[str, str],
         json: Mapping[str, Any] | None = None,
-        computed: Mapping[str, Callable[[Any, int], Any]] | None = None,
+        computed: Mapping[str, Callable[[T, int], Any]] | None = None,
+        stored: Callable[[T], Any] = lambda record: record,
     ) -> None:
-        named = {field.name: field for field in fields}
-        self.faces = {face: tuple(named[name] for name in names.split(",")) for face, names in faces.items()}
+        self.fields = {field.name: field for field in fields}
+        self.faces = {
+            face: tuple(self.fields[name] for name in names.split(",")) for face, names in faces.items()
+        }
         self.columns = {face: tuple(field.column for field in shown) for face, shown in self.faces.items()}
-        self.json, self.computed = json or {}, computed or {}
+        self.json = {name: of for names, of in (json or {}).items() for name in names.split()}
+        self.computed, self.stored = computed or {}, stored
 
     def titles(self, face: str = "table") -> tuple[str, ...]:
         """The titles of a table's columns."""
-        return tuple(field.name for field in self.faces[face])
+        return tuple(field.title or field.name for field in self.faces[face])
+
+    def row(self, record: T, now: int, face: str = "table") -> tuple[Cell | str, ...]:
+        """A record as a row of a command's table, with texts as long as they are."""
+        values = (field.read(record, now) for field in self.faces[face])
+        return tuple(it if isinstance(it, Cell) else revealed_line(_text(it)) for it in values)
 
     def cells(self, record: T, now: int, face: str = "table") -> tuple[Cell, ...]:
-        """A record as a row of a table or a list."""
+        """A record as a line of a list."""
         return tuple(field.cell(record, now) for field in self.faces[face])
+
+    def text(self, record: T, now: int, name: str) -> str:
+        """The whole text of one field."""
+        return _text(self.fields[name].read(record, now))
 
     def facts(self, record: T, now: int, face: str) -> Iterator[tuple[Field[T], str, str]]:
         """The fields of a document or a dialog that have a text, each with that, as long as it is, and its tone."""
         for field in self.faces[face]:
             value = field.read(record, now)
-            text = value if isinstance(value, str) else value.word if isinstance(value, State) else value.text
-            if text:
+            if text := _text(value):
                 yield field, text, "" if isinstance(value, str) else value.tone
 
-    def to_dict(self, stored: Any, now: int = 0) -> dict[str, Any]:
+    def to_dict(self, record: T, now: int = 0) -> dict[str, Any]:
         """A record as plain JSON, with times in ISO 8601."""
-        return {
-            name: self.computed[name](stored, now)
-            if name in self.computed
-            else _plain_json(getattr(stored, name), shape)
-            for name, shape in self.json.items()
-        }
+        stored = self.stored(record)
+        document: dict[str, Any] = stored.to_dict() if "+" in self.json else {}
+        for name, shape in self.json.items():
+            if name in self.computed:
+                document[name] = self.computed[name](record, now)
+            elif name != "+":
+                has = hasattr(stored, name)
+                document[name] = (
+                    _plain_json(getattr(stored, name), shape) if has else self.text(record, now, name)
+                )
+        return document
+
+
+def _text(value: Cell | State | str) -> str:
+    return value if isinstance(value, str) else value.word if isinstance(value, State) else value.text
 
 
 def _plain_json(value: Any, shape: Any) -> Any:
-    if value is not None and shape in ("time", "time|null"):
+    if isinstance(value, int) and shape in ("time", "time|null"):
         return iso_micros(value)
+    if hasattr(value, "_asdict"):
+        return value._asdict()
+    if isinstance(value, list | tuple):
+        return [_plain_json(item, None) for item in value]
     return str(value) if isinstance(value, str) else value  # of a StrEnum its word
 
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sb.base.duration import human_age
-from sb.base.fitting import relative_age
 from sb.base.sources import MICROSECONDS, iso
 from sb.base.text import plain
 from sb.base.values.frozen import frozen
@@ -15,8 +14,10 @@ from sb.base.values.references import SESSION_SHOWN
 from sb.memory.allowed_changes import is_suggestion
 from sb.memory.highlights import beginnings, spans
 from sb.memory.sessions import PAST_SESSION
-from sb.present.states import State, state
+from sb.present.kind import Column, Field, Kind
+from sb.present.states import SOFT, state
 from sb.present.suggestions import suggested_text
+from sb.present.times import ago
 from sb.protocols.types.vocabulary import CONTINUE, FADING, STRONG, WEAK
 from sb.stack.review_queue import ReviewItem, ReviewKind
 from sb.store.records.columns import ACTIVE, ERASED, QUARANTINED
@@ -100,30 +101,21 @@ def place_word(place: Place) -> str:
     return "private" if place.owner else plain(place.scope.rpartition(":")[2], one_line=True)
 
 
-@frozen
-class ReviewLine:
-    """One thing to review, cell by cell."""
-
-    reference: str
-    state: State
-    text: str
-    origin: str
-    age: str
+def _reviewed(item: ReviewItem, now: int) -> str:
+    return matched_text({**item.record, "state": ACTIVE}, ()).text  # of a quarantined one, too
 
 
-def review_line(item: ReviewItem, now: int) -> ReviewLine:
-    """A conflict, a quarantined memory, a suggestion or a trigger as lists show it.
-
-    Args:
-        now: microseconds since the epoch.
-    """
-    return ReviewLine(
-        item.reference,
-        state(str(item.kind)),
-        matched_text({**item.record, "state": ACTIVE}, ()).text,  # of a quarantined one, too
-        ANOTHER if item.kind is ReviewKind.CONFLICT else plain(item.origin, one_line=True),
-        relative_age(int(item.at * MICROSECONDS), now),
-    )
+REVIEW = Kind[ReviewItem](
+    Field("state", lambda it, now: state(str(it.kind)), Column(12, badges=True)),
+    Field("text", _reviewed),
+    Field(
+        "origin",
+        lambda it, now: ANOTHER if it.kind is ReviewKind.CONFLICT else it.origin,
+        Column(13, 72, SOFT),
+    ),
+    Field("age", lambda it, now: ago(int(it.at * MICROSECONDS), now), Column(6, tone=SOFT, right=True)),
+    faces={"list": "state,text,origin,age"},
+)
 
 
 def memory_heading(found: Memory, now: float) -> str:

@@ -3,33 +3,32 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection
-from dataclasses import field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sb.base.fitting import Cut, relative_age, short_span
+from sb.base.fitting import Cut
 from sb.base.secrets.redaction import one_line
 from sb.base.sources import MICROSECONDS, iso_micros
 from sb.base.text import plain
 from sb.base.values.frozen import frozen
 from sb.kernel.approvals.disclosure import Disclosure
-from sb.kernel.approvals.queue import ApprovalQueue, Order
 from sb.kernel.baselines.store import BaselineStatus, ContractEntry
 from sb.kernel.calls.approval import ApprovalState
 from sb.kernel.calls.intents import Intent
-from sb.kernel.durable_execution.doubt import in_doubt
 from sb.kernel.incident_response.kill import Kill
-from sb.kernel.recovery_loop.escalations import UNSETTLED, Escalation, Escalations, EscalationState
+from sb.kernel.recovery_loop.escalations import Escalation, EscalationState
 from sb.kernel.review.findings import Finding, Status, kill_finding
-from sb.kernel.review.needs import CallOrigin, call_args, call_origins, first_args
-from sb.log.event_log import EventLog
+from sb.kernel.review.needs import first_args
+from sb.log.event import Event
 from sb.present.approvals import late_by, short_call, state_word
 from sb.present.calls import call_object
 from sb.present.contracts import changed_fields
 from sb.present.effects import BETWEEN, request_effect, request_why, telling_words
 from sb.present.kind import Cell, Column, Field, Kind
-from sb.present.recovery import UNKNOWN
+from sb.present.recovery import REVERSAL, UNKNOWN
 from sb.present.states import DANGER, SOFT, WARN, State, state
+from sb.present.times import ago, left
 
 if TYPE_CHECKING:  # stacks take long to import, for who reads requests alone
     from sb.stack.review_queue import ReviewItem
@@ -41,17 +40,6 @@ _CONTRACTS = {
     BaselineStatus.CHANGED: "changed since it was approved",
     BaselineStatus.UNREADABLE: "its approval cannot be read",
 }
-# What can need a person: its name in JSON, and what one of it is called.
-NOUNS = {
-    "kills": "kill",
-    "requests": "request",
-    "unknown": "unknown outcome",
-    "reversals": "reversal",
-    "contracts": "contract",
-    "reviews": "memory review",
-}
-# Reversals that a person looks at; those with an unknown outcome are among the calls with one.
-_REVERSALS = frozenset(UNSETTLED) - {EscalationState.IN_DOUBT}
 
 
 @frozen
@@ -156,10 +144,8 @@ NEED = Kind[Need](
     Field("when", _when, Column(8, right=True)),
     faces={"list": "state,object,why,who,when"},
     json={
-        **dict.fromkeys(("kind", "id", "state", "object", "why", "agent", "project"), "string"),
-        "since": "time|null",
-        "expires_at": "time|null",
-        "command": "string",
+        "kind id state object why agent project command": "string",
+        "since expires_at": "time|null",
     },
     computed={
         "id": lambda need, now: need.reference,
@@ -169,74 +155,11 @@ NEED = Kind[Need](
 )
 
 
-@frozen
-class NeedsNow:
-    """Needs of a person now.
-
-    Args:
-        counts: by kind, true ones, where `items` has only the first of each.
-        problems: what could not be read.
-        keys: of all that needs a person.
-    """
-
-    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(NOUNS, 0))
-    items: tuple[Need, ...] = ()
-    problems: tuple[Finding, ...] = ()
-    keys: frozenset[str] = frozenset()
-
-    @property
-    def total(self) -> int:
-        """All of them."""
-        return sum(self.counts.values())
-
-
-def needs(log: EventLog, most: int = 50, known: Collection[str] = ()) -> NeedsNow:
-    """The calls that wait for a person: requests, by effect; then those with unknown outcomes and reversals.
-
-    Args:
-        most: of each kind, that are described. known: keys of what is not described again.
-    """
-    queue = ApprovalQueue(log)
-    reversals = {
-        f"reversal {it.id} {it.state}": it for it in Escalations(log).page(limit=0) if it.state in _REVERSALS
-    }
-    asked = {it.approval_id for it in reversals.values() if it.approval_id}
-    waiting = {
-        f"request {number}": number
-        for number in queue.numbers(states=[ApprovalState.WAITING], order=Order.EFFECT)
-    }
-    fresh = [number for key, number in waiting.items() if key not in known][: most + len(asked)]
-    found = queue.numbered(fresh)
-    requests = [found[number] for number in fresh if number in found and found[number].id not in asked]
-    doubtful = {f"unknown {it.call_id}": it for it in in_doubt(log)[::-1]}
-    described: list[Disclosure | Intent | Escalation] = [
-        *map(queue.disclose, requests[:most]),
-        *[it for key, it in doubtful.items() if key not in known][:most],
-        *[it for key, it in reversals.items() if key not in known][:most],
-    ]
-    origins = call_origins(log, {_run_of(it) for it in described})
-    now = int(log.clock.now() * MICROSECONDS)
-    counts = {
-        "requests": len(waiting) - sum(it.state is EscalationState.WAITING for it in reversals.values()),
-        "unknown": len(doubtful),
-        "reversals": len(reversals),
-    }
-    return NeedsNow(
-        dict.fromkeys(NOUNS, 0) | counts,
-        tuple(_call_need(log, it, origins.get(_run_of(it), CallOrigin()), now) for it in described),
-        keys=frozenset({*waiting, *doubtful, *reversals}),
-    )
-
-
-def _run_of(about: Disclosure | Intent | Escalation) -> str:
-    return about.approval.run_id if isinstance(about, Disclosure) else about.run_id
-
-
-def _call_need(log: EventLog, about: Disclosure | Intent | Escalation, origin: CallOrigin, now: int) -> Need:
-    """A request, a call with an unknown outcome or a reversal; `now` in microseconds since the epoch."""
-    if isinstance(about, Disclosure):
-        asked = about.approval
-        need = Need(
+def request_need(about: Disclosure, project: str, now: int) -> Need:
+    """A request; `now` in microseconds since the epoch, here and below."""
+    asked = about.approval
+    return _timed(
+        Need(
             "request",
             asked.id,
             state(state_word(asked, now)),
@@ -245,58 +168,64 @@ def _call_need(log: EventLog, about: Disclosure | Intent | Escalation, origin: C
             f"request {asked.number}",
             f"sb approvals show {asked.id}",
             asked.agent,
-            since=asked.requested_at,
-            ends_at=asked.expires_at,
+            project,
+            asked.requested_at,
+            asked.expires_at,
             effect=request_effect(about),
             late=late_by(asked, now),
-        )
-    elif isinstance(about, Intent):
-        need = _unknown(log, about)
-    else:
-        approved, waits = about.state is EscalationState.APPROVED, about.state is EscalationState.WAITING
-        need = Need(
+        ),
+        now,
+    )
+
+
+def unknown_need(intent: Intent, events: Sequence[Event], project: str, now: int) -> Need:
+    """A call of unknown outcome, with its events in the log."""
+    last = (events[-1].payload or {}) if events else {}
+    shown = f"sb workflow show {shlex.quote(intent.workflow)}" if intent.workflow else ""
+    return _timed(
+        Need(
+            "unknown",
+            intent.call_id,
+            state(UNKNOWN),
+            call_object(intent.tool_id, intent.named or first_args(events)),
+            str(last.get("error") or last.get("cause") or "no outcome reported"),
+            f"unknown {intent.call_id}",
+            shown or f"sb log show {intent.call_id}",
+            intent.agent,
+            project,
+            events[-1].at if events else intent.deadline or None,
+        ),
+        now,
+    )
+
+
+def reversal_need(about: Escalation, args: object, project: str, now: int) -> Need:
+    """A reversal, with the arguments of its call."""
+    approved, waits = about.state is EscalationState.APPROVED, about.state is EscalationState.WAITING
+    return _timed(
+        Need(
             "reversal",
             about.id,
-            state("reversal" if waits else str(about.state)),
-            call_object(about.tool_id, call_args(log, about.run_id, about.call_id)),
+            state(REVERSAL if waits else str(about.state)),
+            call_object(about.tool_id, args),
             APPROVED_NOT_RUN if approved else about.why or about.cause,
             f"reversal {about.id} {about.state}",
             f"sb recovery show {about.id}",
             about.agent,
-            since=about.opened_at,
-            ends_at=about.expires_at if about.undecided else None,
-        )
-    ends_at = need.ends_at
-    return replace(
-        need,
-        why=plain(need.why, one_line=True),
-        agent=plain(need.agent, one_line=True),
-        project=plain(origin.project_name, one_line=True),
-        left="" if ends_at is None or ends_at <= now else short_span((ends_at - now) / MICROSECONDS),
-        age=_age(need.since, now),
+            project,
+            about.opened_at,
+            about.expires_at if about.undecided else None,
+        ),
+        now,
     )
 
 
-def _unknown(log: EventLog, intent: Intent) -> Need:
-    events = list(log.events(run_id=intent.run_id, call_id=intent.call_id))
-    last = (events[-1].payload or {}) if events else {}
-    return Need(
-        "unknown",
-        intent.call_id,
-        state(UNKNOWN),
-        call_object(intent.tool_id, intent.named or first_args(events)),
-        str(last.get("error") or last.get("cause") or "no outcome reported"),
-        f"unknown {intent.call_id}",
-        f"sb workflow show {shlex.quote(intent.workflow)}"
-        if intent.workflow
-        else f"sb log show {intent.call_id}",
-        intent.agent,
-        since=events[-1].at if events else intent.deadline or None,
-    )
-
-
-def _age(at: int | None, now: int) -> str:
-    return "" if at is None else relative_age(at, now)
+def _timed(need: Need, now: int) -> Need:
+    """The same with its age and the time left, and with texts on one line."""
+    ends = left(need.ends_at, now)
+    why, agent, project = (plain(text, one_line=True) for text in (need.why, need.agent, need.project))
+    ends = "" if ends == "-" else ends
+    return replace(need, why=why, agent=agent, project=project, left=ends, age=ago(need.since, now))
 
 
 def contract_need(entry: ContractEntry, now: int) -> Need | None:
@@ -316,15 +245,16 @@ def contract_need(entry: ContractEntry, now: int) -> Need | None:
         f"contract {entry.tool_id} {entry.status} {entry.live_fingerprint}",
         "sb runtime-guard mismatches",
         since=entry.first_seen_at,
-        age=_age(entry.first_seen_at, now),
+        age=ago(entry.first_seen_at, now),
     )
 
 
 def review_need(item: ReviewItem, now: int) -> Need:
     """Something in memory that waits for an operator; `now` in microseconds since the epoch."""
-    from sb.present.memories import review_line  # 40 ms of memory's modules, for who reads requests alone
+    from sb.present.memories import REVIEW  # 40 ms of memory's modules, for who reads requests alone
 
-    line, stack = review_line(item, now), shlex.quote(item.stack)
+    stack = shlex.quote(item.stack)
+    _, text, origin, age = (cell.text for cell in REVIEW.cells(item, now, "list"))
     commands = {
         "conflict": f"sb stack conflicts {stack}",
         "quarantine": f"sb quarantine show {item.reference}",
@@ -333,14 +263,14 @@ def review_need(item: ReviewItem, now: int) -> Need:
     at = int(item.at * MICROSECONDS)
     return Need(
         "review",
-        line.reference,
-        line.state,
-        line.text,
-        line.origin,
+        item.reference,
+        state(str(item.kind)),
+        text,
+        origin,
         item.key,
         commands[item.kind],
         since=at,
-        age=line.age,
+        age=age,
     )
 
 

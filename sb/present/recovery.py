@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from sb.base.fitting import Cut
 from sb.base.secrets.redaction import redact_json
+from sb.base.sources import MICROSECONDS
 from sb.base.text import revealed_line, shorten
 from sb.base.values.frozen import frozen
 from sb.kernel.calls.intents import Intent
@@ -17,74 +19,87 @@ from sb.kernel.reversibility.contracts import MutationRef, MutationState
 from sb.kernel.review.needs import call_args
 from sb.log.event_log import EventLog
 from sb.present.calls import call_object
-from sb.present.times import date_and_time, left, moment
+from sb.present.kind import Cell, Column, Field, Kind
+from sb.present.states import DANGER, SOFT, WARN, State, state
+from sb.present.times import ago, date_and_time, left
 
 if TYPE_CHECKING:
     from sb.kernel.recovery_loop.answers import Undone
 
+REVERSAL = "reversal"  # one that waits for a decision
+SOON_S = 600  # what runs out within so many seconds is in danger
 UNKNOWN, NO_UNDO, UNDER_WAY = "unknown", "no undo", "running"  # of an outcome, of a call, of a reversal
 _WORDS = {EscalationState.IN_DOUBT: UNKNOWN, EscalationState.NO_WAY_BACK: NO_UNDO}
 
 
 @frozen
-class RecoveryLine:
-    """One line, cell by cell.
+class CallFacts:
+    """The log's facts on the call of an item.
 
     Args:
-        left: until it is too late. since: when it was opened or done.
+        object: the command, file or amount. at: microseconds since the epoch; 0 where it is not in the log.
     """
 
-    id: str
-    state: str
-    left: str
-    agent: str
-    tool: str
-    since: str
-    why: str
+    object: str
+    at: int = 0
 
 
-def recovery_line(
-    about: Escalation | Intent | MutationRef, now: int, *, under_way: bool = False
-) -> RecoveryLine:
-    """A reversal, a call or an undo record as lists show it.
+@frozen
+class Item:
+    """One line: an escalation, a call in doubt, or what a call changed.
 
     Args:
-        now: microseconds since the epoch.
+        key: names it in a list of all three kinds.
         under_way: its reversal is being performed now.
+        call: the one it is about. project: in which that was made, or "".
     """
-    since = since_of(about)
-    return RecoveryLine(
-        name_of(about),
-        state_word(about, now, under_way=under_way),
-        left(ends_at(about), now),
-        revealed_line(about.agent),
-        revealed_line(about.tool_id),
-        "-" if since is None else moment(since),
-        revealed_line(why(about, now)),
-    )
 
+    about: Escalation | Intent | MutationRef
+    key: int = 0
+    under_way: bool = False
+    call: CallFacts = CallFacts("")
+    project: str = ""
 
-def name_of(about: Escalation | Intent | MutationRef) -> str:
-    """Its id."""
-    if isinstance(about, Escalation):
-        return about.id
-    return about.call_id if isinstance(about, Intent) else about.mutation_id
+    @property
+    def name(self) -> str:
+        """Its id."""
+        about = self.about
+        if isinstance(about, Escalation):
+            return about.id
+        return about.call_id if isinstance(about, Intent) else about.mutation_id
 
+    @property
+    def mutation_id(self) -> str:
+        """Of what could be undone; "" for none."""
+        return "" if isinstance(self.about, Intent) else self.about.mutation_id
 
-def since_of(about: Escalation | Intent | MutationRef) -> int | None:
-    """When it was opened or done, in microseconds since the epoch, as far as that is at hand."""
-    if isinstance(about, Escalation):
-        return about.opened_at
-    return about.bound_at if isinstance(about, MutationRef) else None
+    @property
+    def decidable(self) -> Escalation | None:
+        """The escalation, while a person may agree to its reversal or has and it was not performed."""
+        about = self.about
+        return about if isinstance(about, Escalation) and about.undecided else None
 
+    @property
+    def who(self) -> str:
+        """The agent and its project."""
+        return " · ".join(filter(None, (revealed_line(self.about.agent), self.project)))
 
-def ends_at(about: Escalation | Intent | MutationRef) -> int | None:
-    """When it is too late, in microseconds since the epoch; None where nothing runs out."""
-    if isinstance(about, Escalation):
-        return about.expires_at if about.undecided else None
-    if isinstance(about, MutationRef) and about.state is MutationState.COMMITTED:
-        return about.window_ends_at
-    return None
+    @property
+    def ends_at(self) -> int | None:
+        """When it is too late, in microseconds since the epoch; None where nothing runs out."""
+        about = self.about
+        if isinstance(about, Escalation):
+            return about.expires_at if about.undecided else None
+        if isinstance(about, MutationRef) and about.state is MutationState.COMMITTED:
+            return about.window_ends_at
+        return None
+
+    def known_as(self, reference: str) -> bool:
+        """True if this is an id of it, or of the call, the approval or the mutation that it is about."""
+        names = {self.name, self.mutation_id, self.about.call_id}
+        if isinstance(self.about, Escalation):
+            names.add(self.about.approval_id)
+        return bool(reference) and reference in names
 
 
 def state_word(about: Escalation | Intent | MutationRef, now: int, *, under_way: bool = False) -> str:
@@ -118,6 +133,44 @@ def why(about: Escalation | Intent | MutationRef, now: int) -> str:
     if about.workflow:
         return f"the outcome of step {about.step!r} of workflow {about.workflow!r} is unknown"
     return "the outcome of the reversal is unknown" if about.reverses else "the outcome is unknown"
+
+
+def shown_state(item: Item, now: int) -> State:
+    """Its state word as lists show it: filled while somebody has to act; of what only happened quiet."""
+    word = state_word(item.about, now, under_way=item.under_way)
+    if isinstance(item.about, MutationRef):
+        return state(word) if word == UNKNOWN else State(word)
+    if word == EscalationState.WAITING:
+        return state(REVERSAL)
+    return State(word, WARN) if word == NO_UNDO else state(word)
+
+
+def _when(item: Item, now: int) -> Cell:
+    """The time left, else since when."""
+    about, ends = item.about, item.ends_at
+    if ends is not None and ends > now and not isinstance(about, MutationRef):
+        return Cell(f"{left(ends, now)} left", DANGER if ends - now < SOON_S * MICROSECONDS else "")
+    since = about.opened_at if isinstance(about, Escalation) else item.call.at
+    return Cell(ago((about.bound_at if isinstance(about, MutationRef) else since) or None, now), SOFT)
+
+
+RECOVERY = Kind[Item](
+    Field("state", lambda it, now: state_word(it.about, now, under_way=it.under_way)),
+    Field("left", lambda it, now: left(it.ends_at, now)),
+    Field("agent", lambda it, now: revealed_line(it.about.agent)),
+    Field("tool", lambda it, now: it.about.tool_id),
+    Field("why", lambda it, now: why(it.about, now)),
+    Field("id", lambda it, now: it.name),
+    Field("badge", shown_state, Column(10, badges=True), title="state"),
+    Field("call", lambda it, now: Cell(it.call.object), Column(cut=Cut.MIDDLE)),
+    Field("who", lambda it, now: it.who, Column(18, 70, SOFT), title="agent"),
+    Field("when", _when, Column(9, right=True)),
+    faces={
+        "table": "state,left,agent,tool,why,id",
+        "list": "badge,call,who,when",
+        "plain": "id,badge,call,who,when,why",
+    },
+)
 
 
 def undone_sentence(undone: Undone) -> str:

@@ -2,51 +2,34 @@
 
 from __future__ import annotations
 
-from sb.base.duration import human_duration
-from sb.base.fitting import relative_age
-from sb.base.sources import MICROSECONDS
-from sb.base.text import plain
+from dataclasses import field
+
+from sb.base.fitting import count as spaced
+from sb.base.fitting import short_count
 from sb.base.values.frozen import frozen
 from sb.kernel.review.activity import Tally
-from sb.kernel.review.runs import Run, RunState, project_name
-from sb.present.states import State, state
-from sb.present.times import moment
+from sb.kernel.review.runs import Run, RunState, project_name, stated_intent
+from sb.kernel.review.usage import Tokens
+from sb.present.kind import Cell, Column, Field, Kind
+from sb.present.states import DANGER, SOFT, State, state
+from sb.present.times import ago, moment
 from sb.present.usage import dollars
 
 
 @frozen
-class RunLine:
-    """One run, cell by cell."""
+class UsedRun:
+    """A run with what it used and what its calls came to; None for what is unknown."""
 
-    id: str
-    started: str
-    host: str
-    project: str
-    agent: str
-    state: str
-    events: str
-    took: str
-    session: str
-    intent: str
+    run: Run
+    tokens: Tokens | None = None
+    cost: float | None = None
+    tally: Tally = field(default_factory=Tally)
 
-
-@frozen
-class SessionLine:
-    """One run as the first level of a tree, cell by cell.
-
-    Args:
-        name: the agent and its project. intent: what it was begun for, or its error.
-        state: running, ended or failed. cost: "" where it is unknown.
-    """
-
-    id: str
-    name: str
-    intent: str
-    state: State
-    calls: int
-    refused: int
-    cost: str
-    age: str
+    @property
+    def intent(self) -> str:
+        """The stated intent, or its error; "" where a host only names its session."""
+        run = self.run
+        return f"failed: {run.error}" if run.error else stated_intent(run.intent, run.host)
 
 
 _STATE_WORDS = {RunState.OPEN: "running", RunState.FINISHED: "ended", RunState.FAILED: "failed"}
@@ -57,18 +40,17 @@ def run_state(run: Run) -> State:
     return state(_STATE_WORDS[run.state])
 
 
-def session_line(run: Run, tally: Tally, cost: float | None, now: int) -> SessionLine:
-    """A run with what its calls came to; `now` in microseconds since the epoch."""
-    return SessionLine(
-        run.run_id,
-        plain(" ".join(filter(None, (run.agent, project_name(run.project)))), one_line=True),
-        plain(f"failed: {run.error}" if run.error else run.intent, one_line=True),
-        run_state(run),
-        tally.calls,
-        tally.refused,
-        "" if cost is None else dollars(cost),
-        relative_age(run.last_at, now),
-    )
+def _session(about: UsedRun, now: int) -> Cell:
+    """The agent and project of a run, with a mark while it goes on, and what it was begun for."""
+    word, run = run_state(about.run).word, about.run
+    name = " ".join(filter(None, (run.agent, project_name(run.project))))
+    text = "  ".join(filter(None, (f"{'●' if word == 'running' else '○'} {name}", about.intent)))
+    return Cell(text, DANGER if word == "failed" else "")
+
+
+def number(count: int, tone: str = "") -> Cell:
+    """A count in a list, which leaves out zeros."""
+    return Cell(spaced(count), tone) if count else Cell("")
 
 
 def release_text(run: Run) -> str:
@@ -77,18 +59,51 @@ def release_text(run: Run) -> str:
     return f"{run.release[:19]}{drift}" if run.release else ""
 
 
-def run_line(run: Run) -> RunLine:
-    """A run as lists show it."""
-    seconds = (run.last_at - run.started_at) / MICROSECONDS
-    return RunLine(
-        run.run_id,
-        moment(run.started_at),
-        run.host or "-",
-        project_name(run.project) or "-",
-        run.agent,
-        str(run.state),
-        f"{run.events:,}",
-        "-" if run.state is RunState.OPEN else human_duration(seconds),
-        run.session or "-",
-        f"{run.intent} (ended with {run.error})" if run.error else run.intent,
-    )
+RUN = Kind[UsedRun](
+    Field("started (UTC)", lambda it, now: Cell(moment(it.run.started_at), at=it.run.started_at)),
+    Field("host", lambda it, now: it.run.host or "-"),
+    Field("where", lambda it, now: it.run.host, title="host"),
+    Field("project", lambda it, now: project_name(it.run.project) or "-"),
+    Field("state", lambda it, now: str(it.run.state)),
+    Field("events", lambda it, now: f"{it.run.events:,}"),
+    Field("in", lambda it, now: short_count(it.tokens.prompt) if it.tokens else "-"),
+    Field("out", lambda it, now: short_count(it.tokens.output) if it.tokens else "-"),
+    Field("cost", lambda it, now: dollars(it.cost) if it.tokens else "-"),
+    Field("run", lambda it, now: it.run.run_id),
+    Field("session", _session, Column(title="Session, turn, call")),
+    Field("calls", lambda it, now: number(it.tally.calls), Column(5, right=True, title="calls")),
+    Field(
+        "refused",
+        lambda it, now: number(it.tally.refused, DANGER),
+        Column(7, 44, right=True, title="refused"),
+    ),
+    Field(
+        "spent",
+        lambda it, now: "" if it.cost is None else dollars(it.cost),
+        Column(6, 50, SOFT, right=True, title="cost"),
+        title="cost",
+    ),
+    Field(
+        "age",
+        lambda it, now: ago(it.run.last_at, now),
+        Column(6, tone=SOFT, right=True, title="age"),
+    ),
+    Field("its session", lambda it, now: it.run.session),
+    faces={
+        "table": "started (UTC),host,project,state,events,in,out,cost,run",
+        "list": "session,calls,refused,spent,age",
+        "plain": "run,session,calls,refused,spent,age,where,its session",
+    },
+    json={
+        "run_id agent intent state error host project session release": "string",
+        "first started_at last_at events": "integer",
+        "drift": ["string"],
+        "tokens": "any",
+        "cost_usd": "number|null",
+    },
+    computed={
+        "tokens": lambda it, now: vars(it.tokens) if it.tokens else None,
+        "cost_usd": lambda it, now: it.cost,
+    },
+    stored=lambda it: it.run,
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from sb.base.values.frozen import frozen
+from sb.present.kind import Field, Kind, time_cell
 from sb.present.times import minute
 
 if TYPE_CHECKING:
@@ -14,28 +14,15 @@ if TYPE_CHECKING:
 _NO_OUTCOME = "unknown"  # of an episode whose text does not say how it ended
 
 
-@frozen
-class SuggestionLine:
-    """One suggestion, cell by cell."""
-
-    id: str
-    kind: str
-    status: str
-    confidence: str
-    made: str
-    text: str
-
-
-def suggestion_line(found: MemorySuggestion) -> SuggestionLine:
-    """A suggestion as lists show it."""
-    return SuggestionLine(
-        found.id,
-        found.memory_type,
-        found.status,
-        f"{found.confidence:.2f}",
-        minute(found.created_at),
-        suggested_text(found.content),
-    )
+SUGGESTION = Kind["MemorySuggestion"](
+    Field("suggestion", lambda it, now: it.id),
+    Field("kind", lambda it, now: it.memory_type),
+    Field("status", lambda it, now: it.status),
+    Field("sure", lambda it, now: f"{it.confidence:.2f}"),
+    Field("at", lambda it, now: time_cell(minute(it.created_at), it.created_at)),
+    Field("what", lambda it, now: suggested_text(it.content)),
+    faces={"table": "suggestion,kind,status,sure,at,what", "heading": "suggestion,kind,status,at"},
+)
 
 
 def suggested_text(content: Any) -> str:

@@ -28,9 +28,9 @@ def left(ends_at: int | None, now: int) -> str:
     return "-" if ends_at is None or ends_at <= now else short_span((ends_at - now) / MICROSECONDS)
 
 
-def ago(at: int, now: int) -> str:
-    """An age, of microseconds since the epoch: now, 9m, 3h, then its day."""
-    return relative_age(at, now)
+def ago(at: int | None, now: int) -> str:
+    """An age, of microseconds since the epoch: now, 9m, 3h, then its day; "" where the time is unknown."""
+    return "" if at is None else relative_age(at, now)
 
 
 def when(at: int, now: int) -> str:

@@ -11,6 +11,7 @@ from sb.kernel.recovery_loop.variants import paths_of, snapshot_of
 from sb.kernel.reversibility.contracts import MutationRef, MutationState
 from sb.log.event_log import EventLog
 from sb.present.calls import OBJECTS
+from sb.present.kind import Field, Kind
 from sb.present.recovery import NO_UNDO, state_word
 from sb.present.times import ago, left, moment
 from sb.store.pack_file import EXTRA, FILE, LINK, Entry
@@ -25,47 +26,66 @@ _WORDS = {"undoable": "yes", "reversed": "undone", NO_UNDO: "no", "unknown": "un
 
 
 @frozen
-class UndoLine:
-    """One undo record, cell by cell.
+class UndoRecord:
+    """An undo record as it is shown, with its call as the log has it.
 
     Args:
-        done: how long ago. what: the tool, as its host calls it. object: the command or the files.
-        undo: whether it can be undone.
+        args, result: {} each once the log was pruned.
+        shortened: texts are cut to fit a list of at most 100 columns.
     """
 
-    done: str
-    what: str
-    object: str
-    undo: str
-    id: str
-    agent: str
-    run: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON: what a list adds to an undo record."""
-        return {"what": self.what, "object": self.object, "undo": self.undo}
+    ref: MutationRef
+    args: Mapping[str, Any]
+    result: Mapping[str, Any]
+    snapshots: SnapshotStore
+    shortened: bool = False
 
 
-def undo_line(
-    ref: MutationRef, log: EventLog, snapshots: SnapshotStore, now: int, *, widest: int = WIDEST_OBJECT
-) -> UndoLine:
-    """An undo record as lists show it.
+def undo_record(
+    ref: MutationRef, log: EventLog, snapshots: SnapshotStore, *, shortened: bool = False
+) -> UndoRecord:
+    """Read the call of an undo record."""
+    return UndoRecord(ref, *_call_facts(ref, log), snapshots, shortened)
 
-    Args:
-        now: microseconds since the epoch.
-        widest: characters of the object; 0 for a line that is not shortened.
-    """
-    args, result = _call_facts(ref, log)
-    text, tool = object_of(ref, args), revealed_line(str(args.get("tool") or ref.tool_id))
-    return UndoLine(
-        ago(ref.bound_at, now),
-        shorten(tool, _WIDEST_WHAT) if widest else tool,
-        _fitted(text, widest) if widest else text,
-        undo_word(ref, snapshots, now, partly=_is_partial(args, result)),
-        ref.mutation_id,
-        revealed_line(ref.agent),
-        ref.run_id,
-    )
+
+def _what(about: UndoRecord, now: int) -> str:
+    """The tool, as its host calls it."""
+    tool = revealed_line(str(about.args.get("tool") or about.ref.tool_id))
+    return shorten(tool, _WIDEST_WHAT) if about.shortened else tool
+
+
+def _object(about: UndoRecord, now: int) -> str:
+    text = object_of(about.ref, about.args)
+    return _fitted(text, WIDEST_OBJECT) if about.shortened else text
+
+
+def _undo_word(about: UndoRecord, now: int) -> str:
+    """In at most three words, whether a call can be undone."""
+    ref, word = about.ref, state_word(about.ref, now)
+    if word != "undoable":
+        return _WORDS.get(word, word)
+    kept = snapshot_of(ref)
+    if kept is not None and not about.snapshots.holds(kept[0], paths_of(ref)):
+        return GONE
+    yes = "in part" if _is_partial(about.args, about.result) else "yes"
+    return yes if ref.window_ends_at is None else f"{yes}, {left(ref.window_ends_at, now)}"
+
+
+UNDO = Kind[UndoRecord](
+    Field("done", lambda it, now: ago(it.ref.bound_at, now)),
+    Field("what", _what),
+    Field("object", _object, title="command or file"),
+    Field("undo", _undo_word),
+    Field("id", lambda it, now: it.ref.mutation_id),
+    Field("agent", lambda it, now: revealed_line(it.ref.agent)),
+    Field("run", lambda it, now: it.ref.run_id),
+    faces={
+        "table": "done,what,object,undo,id",
+        "all": "done,what,object,undo,id,agent,run",
+    },
+    json={"+": "mutation", "what object undo": "string"},
+    stored=lambda it: it.ref,
+)
 
 
 def _fitted(text: str, widest: int) -> str:
@@ -119,33 +139,14 @@ def object_of(ref: MutationRef, args: Mapping[str, Any]) -> str:
     return revealed_line(f"{ref.tool_id}({values})" if values else ref.tool_id)
 
 
-def undo_word(ref: MutationRef, snapshots: SnapshotStore, now: int, *, partly: bool = False) -> str:
-    """True if a call can be undone, in at most three words.
-
-    Args:
-        now: microseconds since the epoch. partly: only files that its command line names are in the snapshot.
-    """
-    word = state_word(ref, now)
-    if word == "undoable":
-        kept = snapshot_of(ref)
-        if kept is not None and not snapshots.holds(kept[0], paths_of(ref)):
-            return GONE
-        yes = "in part" if partly else "yes"
-        return yes if ref.window_ends_at is None else f"{yes}, {left(ref.window_ends_at, now)}"
-    return _WORDS.get(word, word)
-
-
 def about(ref: MutationRef, log: EventLog, snapshots: SnapshotStore, now: int) -> list[str]:
     """The lines that tell what a call did and whether it can be undone."""
-    line = undo_line(ref, log, snapshots, now, widest=0)
-    lines = [
-        f"{line.what}: {line.object}",
-        f"{moment(ref.bound_at)} ({line.done}) by {line.agent} in {line.run}",
-        f"undo: {line.undo}",
-    ]
+    record = undo_record(ref, log, snapshots)
+    done, what, object, undo, _, agent, run = (cell.text for cell in UNDO.cells(record, now, "all"))
+    lines = [f"{what}: {object}", f"{moment(ref.bound_at)} ({done}) by {agent} in {run}", f"undo: {undo}"]
     if ref.no_way_back and ref.state is MutationState.COMMITTED:
         lines.append(f"why not: {revealed_line(ref.no_way_back)}")
-    result = _call_facts(ref, log)[1]
+    result = record.result
     if isinstance(why := result.get("tree_why"), str) and not ref.no_way_back:
         lines.append(f"only files that the line names: {revealed_line(why)}")
     left = result.get("not_restored")

@@ -16,7 +16,7 @@ from sb.memory.access import PROMOTE
 from sb.memory.record_writer import RecordWriter
 from sb.protocols.types import Belief, Episode, SourceType
 from sb.stack.container import SYSTEM, Container
-from sb.stack.queries import NEWEST, Query, Reader
+from sb.stack.queries import NEWEST, Query, StackReader
 from sb.stack.saver import Saver
 from sb.stack.similarity import Similarity, Statement
 from sb.stack.views import CORE
@@ -55,7 +55,7 @@ class Pattern:
 class Promoter:
     """Makes beliefs of the lessons of one stack's episodes."""
 
-    def __init__(self, container: Container, reader: Reader, saver: Saver) -> None:
+    def __init__(self, container: Container, reader: StackReader, saver: Saver) -> None:
         self._container = container
         self._reader = reader
         self._saver = saver

@@ -76,7 +76,7 @@ class Query:
         return " AND ".join(self.parts), tuple(self.values)
 
 
-class Reader:
+class StackReader:
     """Reads the memories of a stack."""
 
     def __init__(self, container: Container) -> None:

@@ -18,7 +18,7 @@ from sb.protocols.types import (
 )
 from sb.protocols.types.vocabulary import BELIEF_TYPES, GOAL_STATUSES, NOTE_TYPES, WEAK
 from sb.stack.checks import check_text, check_word, checked_share
-from sb.stack.queries import Reader
+from sb.stack.queries import StackReader
 
 _SENTIMENT = (
     "coalesce(json_extract(r.fields, '$.sentiment'), json_extract(r.fields, '$.standing.sentiment'), 0)"
@@ -28,7 +28,7 @@ _SENTIMENT = (
 class Reads:
     """The reading half of a stack."""
 
-    _reader: Reader
+    _reader: StackReader
 
     def get_episodes(
         self,

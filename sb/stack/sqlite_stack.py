@@ -27,7 +27,7 @@ from sb.stack.dump import Dumper, write_whole
 from sb.stack.lineage import made_from, ungrounded
 from sb.stack.parts import of_part
 from sb.stack.provenance import ENFORCED
-from sb.stack.queries import Reader
+from sb.stack.queries import StackReader
 from sb.stack.reads import Reads
 from sb.stack.registry import Components
 from sb.stack.saver import Saver
@@ -84,7 +84,7 @@ class SQLiteStack(Reads, SyncOperations, StackProtocol):
         space = Space(self._database, config.memory, scope_refusal=scope_refusal, clock=clock, ids=ids)
         self._container = Container(space, stack_id, read_only=self._database.read_only)
         self.enforce_provenance = enforce_provenance or self._container.settings.get(ENFORCED) is True
-        self._reader = Reader(self._container)
+        self._reader = StackReader(self._container)
         self._strengths = Strengths(self._container)
         self._storage = storage = StackStorage(self._container, self._reader, self._strengths)
         self._components = Components(stack_id, storage)
@@ -299,7 +299,7 @@ class SQLiteStack(Reads, SyncOperations, StackProtocol):
 
     update_record = of_part("_saver", Saver.update)
     update_memory_meta = of_part("_saver", Saver.update_meta)
-    get_memory = of_part("_reader", Reader.get)
+    get_memory = of_part("_reader", StackReader.get)
     record_access = of_part("_strengths", Strengths.access)
     forget_memory = of_part("_strengths", Strengths.forget)
     recover_memory = of_part("_strengths", Strengths.recover)

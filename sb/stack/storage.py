@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sb.base.sources import Clock
 from sb.protocols.types import StackState
 from sb.stack.container import SYSTEM, Container
-from sb.stack.queries import NEWEST, Reader
+from sb.stack.queries import NEWEST, StackReader
 
 if TYPE_CHECKING:  # made when a component asks for them: who only reads a stack has no need of them
     from sb.memory.housekeeping import Tidied
@@ -27,7 +27,7 @@ class StackStorage:
 
     saver: Saver
 
-    def __init__(self, container: Container, reader: Reader, strengths: Strengths) -> None:
+    def __init__(self, container: Container, reader: StackReader, strengths: Strengths) -> None:
         self._container = container
         self._reader = reader
         self._strengths = strengths

@@ -17,7 +17,7 @@ from sb.stack.checks import check_word, checked_number, checked_share
 from sb.stack.container import SYSTEM, Container
 from sb.stack.lint import objection
 from sb.stack.provenance import check_writable
-from sb.stack.queries import Query, Reader
+from sb.stack.queries import Query, StackReader
 from sb.stack.saver import Saver
 from sb.store.records.consent import inherited
 from sb.store.records.descriptors import DESCRIPTORS
@@ -44,7 +44,7 @@ class _Settled(Exception):
 class Suggestions:
     """The suggestions of a stack."""
 
-    def __init__(self, container: Container, reader: Reader, saver: Saver) -> None:
+    def __init__(self, container: Container, reader: StackReader, saver: Saver) -> None:
         self._container = container
         self._reader = reader
         self._saver = saver

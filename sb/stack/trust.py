@@ -16,7 +16,7 @@ from sb.memory.trust.store import place_of_operators
 from sb.protocols.types import TrustAssessment
 from sb.stack.checks import checked_share
 from sb.stack.container import Container
-from sb.stack.queries import NEWEST, Query, Reader
+from sb.stack.queries import NEWEST, Query, StackReader
 from sb.stack.saver import Saver
 
 _UNKNOWN = 0.5
@@ -25,7 +25,7 @@ _UNKNOWN = 0.5
 class Trust:
     """The trust assessments of a stack, one for each entity."""
 
-    def __init__(self, container: Container, reader: Reader, saver: Saver) -> None:
+    def __init__(self, container: Container, reader: StackReader, saver: Saver) -> None:
         self._container = container
         self._reader = reader
         self._saver = saver

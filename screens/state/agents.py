@@ -6,10 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from sb.screens.state.document import Field
-from sb.screens.state.listing import Row
 from sb.screens.state.records import Records
 
-from sb.base.fitting import Cut, short_count
+from sb.base.fitting import short_count
 from sb.base.sources import MICROSECONDS
 from sb.base.text import counted
 from sb.errors import SBError
@@ -18,19 +17,8 @@ from sb.kernel.incident_response.kill import KillScope
 from sb.kernel.review.activity import DAY_S
 from sb.kernel.review.agents import agent_requests
 from sb.present.agents import AgentLine, may, never, requests_text, spent_text, trust_in, trust_text
-from sb.present.kind import Cell, Column
 from sb.present.overview import AtWork
 
-AGENT_COLUMNS = (
-    Column(13),
-    Column(7),
-    Column(cut=Cut.MIDDLE, least=88),
-    Column(8, least=57),
-    Column(10, right=True),
-    Column(10, right=True),
-    Column(6, right=True, least=72),
-    Column(6, right=True, least=64),
-)
 MOST = 200
 REQUEST_DAYS = 30
 # The orders of the list: their names, and what comes first.
@@ -40,24 +28,6 @@ ORDERS: dict[str, Callable[[AgentLine], Any]] = {
     "most calls": lambda line: -sum(line.calls),
     "by name": lambda line: (line.agent, line.project),
 }
-
-
-def agent_row(line: AgentLine) -> Row:
-    """An agent in one project: at work or not, where, what it does, and how its calls ended."""
-    calls, refused = sum(line.calls), sum(line.refused)
-    hours = tuple(zip(line.calls, map(bool, line.refused), strict=True))
-    return Row(
-        (
-            Cell(f"{'●' if line.at_work else '○'} {line.agent}", "" if line.at_work else "soft"),
-            Cell(line.project, "soft"),
-            Cell(line.doing, "" if line.at_work else "soft"),
-            Cell("", trend=hours),
-            Cell(f"{short_count(calls)} {'call' if calls == 1 else 'calls'}", "" if calls else "soft"),
-            Cell(f"{short_count(refused)} refused" if refused else "", "danger"),
-            Cell(line.cost, "soft"),
-            Cell(line.age, "soft"),
-        )
-    )
 
 
 def read_agents(records: Records) -> AtWork:

@@ -5,94 +5,43 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sb.screens.state.document import Change, Document, Field
-from sb.screens.state.listing import Row
 from sb.screens.state.question import Question
 from sb.screens.state.records import Records
 
-from sb.base.fitting import relative_age
-from sb.base.sources import MICROSECONDS, micros
+from sb.base.sources import micros
 from sb.base.text import counted, shorten
-from sb.base.values.frozen import frozen
 from sb.entity import Checkpoint
 from sb.entity.composition import Difference, Present, parts
 from sb.errors import SBError
-from sb.present.checkpoints import CURRENT, PRESENT, change_lines, checkpoint_line, state_word
-from sb.present.kind import Cell, Column
+from sb.present.checkpoints import ShownCheckpoint, change_lines, composition_text
 from sb.present.states import state
 from sb.present.times import date_and_time
 
-CHECKPOINT_COLUMNS = (Column(width=10), Column(width=12), Column(), Column(width=8, right=True))
-PLAIN_TITLES = ("state", "core", "message, stacks and model", "age")
 LONGEST_HEADING = 400
 MOST_CHANGES = 8  # in a question
-BETWEEN = " · "
 
 
-@frozen
-class Listed:
-    """One checkpoint in the list.
-
-    Args:
-        found: what is in it, or why that cannot be read.
-        is_present: whether its core is composed so now.
-    """
-
-    checkpoint_id: str
-    checkpoint: Checkpoint | str
-    is_present: bool
-
-    @property
-    def state_word(self) -> str:
-        """One word, or ""."""
-        return state_word(self.checkpoint, present=self.is_present)
-
-
-def listed(present: Present) -> list[Listed]:
+def listed(present: Present) -> list[ShownCheckpoint]:
     """Every checkpoint, the newest first."""
     seen = set[str]()
     found = []
     for checkpoint_id, one in present.readable():
         core = checkpoint_id.rsplit("_", 4)[0]  # before date, time, microseconds and what is random
-        found.append(Listed(checkpoint_id, one, core not in seen))
+        found.append(ShownCheckpoint(checkpoint_id, one, core not in seen))
         seen.add(core)
     return found
 
 
-def checkpoint_row(one: Listed, now: int) -> Row:
-    """One line about a checkpoint; `now` in microseconds since the epoch."""
-    line = checkpoint_line(one.checkpoint_id, one.checkpoint, present=one.is_present)
-    word = CURRENT if one.is_present and line.state == PRESENT else line.state
-    if isinstance(one.checkpoint, str):
-        return Row((Cell(word, state(word).tone), "", line.message, ""))
-    at = one.checkpoint.created_at
-    age = relative_age(int(at.timestamp() * MICROSECONDS), now) if at else ""
-    return Row(
-        (
-            Cell(word, state(word).tone),
-            line.core,
-            BETWEEN.join(filter(None, (line.message, composition_text(one.checkpoint)))),
-            Cell(age, "soft"),
-        )
-    )
-
-
-def composition_text(found: Checkpoint) -> str:
-    """The number of a core's stacks, and its model."""
-    model = found.binding.model_config.get("model_id")
-    stacks = counted(len(found.binding.stacks), "stack")
-    return f"{stacks}, {model}" if model else stacks
-
-
-def checkpoint_document(present: Present, one: Listed) -> Document:
+def checkpoint_document(present: Present, one: ShownCheckpoint) -> Document:
     """The document of a checkpoint: the changes of restoring it, then its content."""
-    if isinstance(one.checkpoint, str):
+    if isinstance(one.found, str):
         return [
             Field("This checkpoint cannot be read"),
-            Field("Why", one.checkpoint),
+            Field("Why", one.found),
             Field("Id", one.checkpoint_id),
         ]
-    found = one.checkpoint
-    word = CURRENT if one.is_present and one.state_word == PRESENT else one.state_word
+    found = one.found
+    word = one.state_word
     title = found.message or f"{found.binding.core_id}: {composition_text(found)}"
     fields: list[Field | Change] = [Field(shorten(title, LONGEST_HEADING))]
     if word:

@@ -6,49 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sb.screens.state.document import Change, Field, fields_of
-from sb.screens.state.listing import Row
 from sb.screens.state.question import Question
 
-from sb.base.fitting import relative_age
 from sb.base.text import counted, quoted_name
 from sb.kernel.baselines.store import Baseline, BaselineStatus, ContractEntry
 from sb.kernel.contracts import KERNEL_SURFACE, REVERSAL_SURFACE
-from sb.present.contracts import SHORT, change_text, changed_fields
+from sb.present.contracts import SHORT, changed_fields
 from sb.present.decisions import approving_contracts
-from sb.present.effects import effect_word
-from sb.present.kind import ROOMY, WIDE, Cell, Column
 from sb.present.states import state
 
-CONTRACT_COLUMNS = (
-    Column(width=10, badges=True),
-    Column(),
-    Column(width=26, least=WIDE, most=80, enough=34),
-    Column(width=8, least=44),
-    Column(width=8, right=True),
-    Column(width=15, least=ROOMY),
-)
 VIEWS = {KERNEL_SURFACE: "Tools", REVERSAL_SURFACE: "Undo"}
-_UNDO = {"reversible": "undoable", "compensable": "makes up", "irreversible": "no undo"}
-
-
-def contract_row(entry: ContractEntry, now: int) -> Row:
-    """A contract by its tool, what changed in it, and what it does, or what undoes it."""
-    look = state(str(entry.status))
-    document = entry.live_document or entry.baseline_document
-    kind = document.get("safety_class") or document.get("reversal_class") or "?"
-    age = "" if entry.first_seen_at is None else relative_age(entry.first_seen_at, now)
-    text = "  ".join(filter(None, (entry.tool_id, change_text(entry))))
-    by = f"by {entry.baseline.by}" if entry.baseline else ""
-    return Row(
-        (
-            Cell(look.word, look.tone, look.badge),
-            text,
-            Cell(str(document.get("description") or document.get("compensation_capability") or ""), "soft"),
-            Cell(_UNDO.get(str(kind)) or effect_word(str(kind)), "soft"),
-            Cell(age, "soft"),
-            Cell(by, "soft"),
-        )
-    )
 
 
 def contract_document(entry: ContractEntry, history: Sequence[Baseline], now: int) -> list[Field | Change]:

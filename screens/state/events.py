@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from sb.screens.state.document import Field, fields_of, value_text
-from sb.screens.state.listing import Row
+from sb.screens.state.listing import Row, row_of
 
-from sb.base.fitting import Cut, count, relative_age
+from sb.base.fitting import count
 from sb.base.sources import MICROSECONDS, iso_micros
 from sb.base.text import shorten_middle
 from sb.errors import NotFoundError
@@ -19,21 +19,13 @@ from sb.log.event_log import EventLog
 from sb.log.kinds import meaning
 from sb.log.search import events_at
 from sb.present.calls import call_object
-from sb.present.events import SIGNED, EventLine, event_line, event_lines, took_text
-from sb.present.kind import NAMED, Cell, Column
+from sb.present.events import EVENT, SIGNED, EventLine, event_line, event_lines, took_text
+from sb.present.states import DANGER, State
 from sb.present.times import date_and_time
 
 LONGEST_HEADING = 400
 MISSING = "missing from the log: v verifies the log"
 
-EVENT_COLUMNS = (
-    Column(width=10),
-    Column(cut=Cut.MIDDLE),
-    Column(width=11, least=NAMED),
-    Column(width=6, right=True),
-    Column(width=7, least=90, right=True),
-)
-PLAIN_TITLES = ("verdict", "object", "agent", "age", "row")
 _CONTRACT = "tool_contract_"
 _CALL_FIELDS = {
     "rule": "Rule",
@@ -48,27 +40,14 @@ _CALL_FIELDS = {
 _LATER = ("code", "step", "approval_id", "grant_id", "policy_version")
 
 
-def event_row(line: EventLine, now: int) -> Row:
-    """One line about an event; `now` in microseconds since the epoch."""
-    return Row(
-        (
-            Cell(line.verdict.word, line.verdict.tone),
-            line.object,
-            Cell(line.agent, "soft"),
-            Cell(relative_age(line.at, now), "soft"),
-            Cell(count(line.seq), "soft"),
-        )
-    )
-
-
 def event_rows(log: EventLog, seqs: Sequence[int]) -> dict[int, Row]:
     """Lines for these rows of the log; one that is gone says so."""
     found, now = event_lines(log, seqs), int(log.clock.now() * MICROSECONDS)
-    return {seq: event_row(found[seq], now) if seq in found else _missing(seq) for seq in seqs}
+    return {seq: row_of(EVENT, found.get(seq) or _missing(seq), now) for seq in seqs}
 
 
-def _missing(seq: int) -> Row:
-    return Row((Cell("missing", "danger"), MISSING, "", "", Cell(count(seq), "soft")))
+def _missing(seq: int) -> EventLine:
+    return EventLine(seq, State("missing", DANGER), MISSING, "", None, "")
 
 
 def event_document(event: Event, line: EventLine) -> list[Field]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sb.screens.state.agents import agent_row
 from sb.screens.state.listing import Row, row_of
 from sb.screens.state.records import Records
 
-from sb.base.fitting import Cut, count, relative_age
+from sb.base.fitting import count
 from sb.base.text import counted, plain
 from sb.base.values.frozen import frozen
 from sb.errors import SBError
@@ -27,22 +26,19 @@ from sb.kernel.review.findings import (
 from sb.kernel.review.verification_record import VerificationState, verification_state
 from sb.log.event import Subject
 from sb.log.event_log import EventLog
-from sb.present.agents import AgentLine
-from sb.present.effects import telling_words
-from sb.present.events import CallLine
+from sb.present.agents import AGENT, AgentLine
+from sb.present.events import CALL, CallLine
 from sb.present.home import enforced, verified_words
-from sb.present.kind import NAMED, Cell, Column
-from sb.present.needs import NEED, Need, NeedsNow, finding_need, kill_need
+from sb.present.kind import Cell, Column
+from sb.present.needs import NEED, Need, finding_need, kill_need
 from sb.present.overview import AtWork
 from sb.present.states import State
 from sb.store.records.queries import RecordQueries
 
-LATEST_COLUMNS = (
-    Column(10, badges=True),
-    Column(cut=Cut.MIDDLE),
-    Column(12, least=NAMED),
-    Column(6, right=True),
-)
+if TYPE_CHECKING:  # memory takes long to import, for what is read first
+    from sb.operator.attention.needs import NeedsNow
+
+LATEST_COLUMNS = (Column(10, badges=True), *CALL.columns["latest"][1:])
 NEWEST_MEMORIES = 3
 NOTHING = "Nothing waits for you."
 NO_AGENT = "No agents yet. sb install claude-code connects a coding agent."
@@ -201,7 +197,7 @@ def _kills(records: Records) -> Iterable[Need]:
 
 def _need(need: Need) -> HomeLine:
     section = "log" if (need.kind, need.reference) == ("finding", "log") else SECTION_OF.get(need.kind)
-    target = Target(section, need.reference if section != "log" else None) if section else None
+    target = Target(section, need.reference or None if section != "log" else None) if section else None
     about = Subject(tool_id=need.reference) if need.kind == "contract" else None
     return HomeLine(f"{need.kind} {need.reference}", row_of(NEED, need, 0), target, need, about)
 
@@ -214,18 +210,12 @@ def _unsigned(finding: Finding) -> bool:
 def _agent(line: AgentLine) -> HomeLine:
     about = Subject(line.run_id, agent=line.agent)
     return HomeLine(
-        f"agent {line.agent} {line.project}", agent_row(line), Target("runs", line.run_id), about=about
+        f"agent {line.agent} {line.project}", row_of(AGENT, line, 0), Target("runs", line.run_id), about=about
     )
 
 
 def _call(line: CallLine, now: int) -> HomeLine:
-    cells = (
-        Cell(line.verdict.word, line.verdict.tone),
-        Cell(line.object, keeps=telling_words(line.object, line.why)),
-        Cell(line.agent, "soft"),
-        Cell(relative_age(line.at, now), "soft"),
-    )
-    return HomeLine(f"call {line.first}", Row(cells), Target("log", line.first))
+    return HomeLine(f"call {line.first}", Row(CALL.cells(line, now, "latest")), Target("log", line.first))
 
 
 @frozen

@@ -4,30 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from sb.screens.state.agents import agent_row, read_agents
-from sb.screens.state.contracts import contract_row
-from sb.screens.state.events import PLAIN_TITLES as LOG_TITLES
+from sb.screens.state.agents import read_agents
 from sb.screens.state.events import event_rows
 from sb.screens.state.home import NO_AGENT, NO_CALL, NOTHING, Home, at_work, facts, quickly, thoroughly
 from sb.screens.state.listing import Row, row_of
 from sb.screens.state.memory import PLAIN_TITLES as MEMORY_TITLES
 from sb.screens.state.memory import memory_rows
 from sb.screens.state.records import Records
-from sb.screens.state.recovery import OPEN_VIEW, listed, recovery_row
-from sb.screens.state.runs import RUN_COLUMNS, plain_rows
+from sb.screens.state.recovery import OPEN_VIEW, listed
 
 from sb.base.sources import MICROSECONDS
-from sb.base.text import plain
 from sb.base.values.frozen import frozen
 from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.calls.approval import OPEN
+from sb.kernel.review.activity import RunTallies
 from sb.kernel.review.needs import CallOrigin, call_origins
-from sb.kernel.review.runs import first_events
+from sb.kernel.review.runs import first_events, runs_at
+from sb.present.agents import AGENT
 from sb.present.approvals import REQUEST, Request
-from sb.present.contracts import ordered
+from sb.present.contracts import CONTRACT, ordered
+from sb.present.events import EVENT
 from sb.present.kind import Column
 from sb.present.overview import AtWork
-from sb.present.recovery import why
+from sb.present.recovery import RECOVERY
+from sb.present.runs import RUN, UsedRun
+from sb.present.usage import session_cost
 from sb.store.records.store import RecordStore
 
 MOST_ROWS = 200
@@ -86,28 +87,33 @@ def _approvals(records: Records) -> PlainScreen:
 def _contracts(records: Records) -> PlainScreen:
     entries = ordered(records.baselines("rows").entries())
     now = int(records.clock.now() * 1e6)
-    rows = [_without(2, contract_row(entry, now)) for entry in entries]
-    return PlainScreen(("state", "tool", "class", "age", "approved"), rows, len(entries))
+    rows = [row_of(CONTRACT, entry, now, "plain").texts for entry in entries]
+    return PlainScreen(CONTRACT.titles("plain"), rows, len(entries))
 
 
 def _recovery(records: Records) -> PlainScreen:
     found, now = listed(records.log(), OPEN_VIEW), int(records.clock.now() * 1e6)
-    rows = [(item.name, *recovery_row(item, now).texts, why(item.about, now)) for item in found.items]
-    return PlainScreen(("id", "state", "call", "agent", "when", "why"), rows, found.counts[OPEN_VIEW])
+    rows = [row_of(RECOVERY, item, now, "plain").texts for item in found.items]
+    return PlainScreen(RECOVERY.titles("plain"), rows, found.counts[OPEN_VIEW])
 
 
 def _runs(records: Records) -> PlainScreen:
     firsts = first_events(records.log(), dry_runs=False)
-    rows = plain_rows(records, firsts[:MOST_ROWS])
-    titles = ("run", "session", *(column.title for column in RUN_COLUMNS[1:]), "host", "its session")
-    return PlainScreen(titles, rows, len(firsts))
+    log, now = records.log(), int(records.clock.now() * MICROSECONDS)
+    tallies = RunTallies(log)
+    used = (
+        UsedRun(run, *session_cost(records.config, run.run_id), tallies.of(run.run_id))
+        for run in runs_at(log, firsts[:MOST_ROWS]).values()
+    )
+    rows = [row_of(RUN, it, now, "plain").texts for it in used]
+    return PlainScreen(RUN.titles("plain"), rows, len(firsts))
 
 
 def _log(records: Records) -> PlainScreen:
     log = records.log()
     newest = log.head().seq
     rows = event_rows(log, range(newest, max(newest - MOST_ROWS, 0), -1))
-    return PlainScreen(LOG_TITLES, [row.texts for row in rows.values()], newest)
+    return PlainScreen(EVENT.titles("list"), [row.texts for row in rows.values()], newest)
 
 
 def _memory(records: Records) -> PlainScreen:
@@ -120,13 +126,14 @@ def _memory(records: Records) -> PlainScreen:
 
 
 def _checkpoints(records: Records) -> PlainScreen:
-    from sb.screens.state.checkpoints import PLAIN_TITLES, checkpoint_row
     from sb.screens.state.checkpoints import listed as listed_checkpoints
+
+    from sb.present.checkpoints import CHECKPOINT
 
     found = listed_checkpoints(records.present("rows"))
     now = int(records.clock.now() * MICROSECONDS)
-    rows = [(plain(one.checkpoint_id), *checkpoint_row(one, now).texts) for one in found[:MOST_ROWS]]
-    return PlainScreen(("checkpoint", *PLAIN_TITLES), rows, len(found))
+    rows = [row_of(CHECKPOINT, it, now, "plain").texts for it in found[:MOST_ROWS]]
+    return PlainScreen(CHECKPOINT.titles("plain"), rows, len(found))
 
 
 def _evals(records: Records) -> PlainScreen:
@@ -142,9 +149,8 @@ def _evals(records: Records) -> PlainScreen:
 
 def _agents(records: Records) -> PlainScreen:
     seen = read_agents(records)
-    rows = [_without(3, agent_row(line)) for line in seen.agents]
-    titles = ("agent", "project", "doing", "calls", "refused", "cost", "age")
-    return PlainScreen(titles, rows, seen.seen)
+    rows = [row_of(AGENT, line, 0, "plain").texts for line in seen.agents]
+    return PlainScreen(AGENT.titles("plain"), rows, seen.seen)
 
 
 def _without(column: int, row: Row) -> tuple[str, ...]:

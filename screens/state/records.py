@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from sb.entity.composition import Present
     from sb.memory.operator_view import Overseer
     from sb.memory.quarantine.review import Quarantine
-    from sb.operator.attention.needs import NeedsReader
-    from sb.present.needs import NeedsNow
+    from sb.operator.attention.needs import NeedsNow, NeedsReader
     from sb.present.overview import Overview
     from sb.runtime import Runtime
     from sb.stack import SQLiteStack

@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import field, replace
 
-from sb.screens.state.listing import Row
-
-from sb.base.fitting import Cut, relative_age, short_span
-from sb.base.sources import MICROSECONDS
-from sb.base.text import revealed_line, shorten_middle
+from sb.base.text import shorten_middle
 from sb.base.values.frozen import frozen
 from sb.kernel.calls.intents import Intent
 from sb.kernel.durable_execution.doubt import in_doubt
@@ -18,23 +14,13 @@ from sb.kernel.reversibility.contracts import MutationRef, MutationState
 from sb.kernel.reversibility.mutations import MutationStore
 from sb.kernel.review.needs import CallOrigin, call_origins
 from sb.log.event_log import EventLog
-from sb.present import recovery
 from sb.present.approvals import LONGEST_CALL
 from sb.present.calls import call_object
-from sb.present.kind import Cell, Column
-from sb.present.recovery import NO_UNDO, UNKNOWN
-from sb.present.states import WARN, State, state
+from sb.present.recovery import CallFacts, Item
 
-RECOVERY_COLUMNS = (
-    Column(width=10, badges=True),
-    Column(cut=Cut.MIDDLE),
-    Column(width=18, least=70),
-    Column(width=9, right=True),
-)
 OPEN_VIEW, SETTLED_VIEW, CHANGES_VIEW = "open", "settled", "changes"
 VIEWS = {OPEN_VIEW: "Open", SETTLED_VIEW: "Settled", CHANGES_VIEW: "Changes"}
 MOST_ITEMS = 200
-SOON_S = 600  # what runs out within so many seconds is in danger
 _ORDER = (
     *UNDECIDED,
     EscalationState.IN_DOUBT,
@@ -42,64 +28,6 @@ _ORDER = (
     EscalationState.NO_WAY_BACK,
     EscalationState.EXPIRED,
 )
-REVERSAL = "reversal"  # one that waits for a decision
-
-
-@frozen
-class CallFacts:
-    """The log's facts on the call of an item.
-
-    Args:
-        object: the command, file or amount. at: microseconds since the epoch; 0 where it is not in the log.
-    """
-
-    object: str
-    at: int = 0
-
-
-@frozen
-class Item:
-    """One line: an escalation, a call in doubt, or what a call changed.
-
-    Args:
-        key: names it in a list of all three kinds.
-        under_way: its reversal is being performed now.
-        call: the one it is about. project: in which that was made, or "".
-    """
-
-    key: int
-    about: Escalation | Intent | MutationRef
-    under_way: bool = False
-    call: CallFacts = CallFacts("")
-    project: str = ""
-
-    @property
-    def name(self) -> str:
-        """Its id."""
-        return recovery.name_of(self.about)
-
-    @property
-    def mutation_id(self) -> str:
-        """Of what could be undone; "" for none."""
-        return "" if isinstance(self.about, Intent) else self.about.mutation_id
-
-    @property
-    def decidable(self) -> Escalation | None:
-        """The escalation, while a person may agree to its reversal or has and it was not performed."""
-        about = self.about
-        return about if isinstance(about, Escalation) and about.undecided else None
-
-    @property
-    def ends_at(self) -> int | None:
-        """When it is too late, in microseconds since the epoch; None where nothing runs out."""
-        return recovery.ends_at(self.about)
-
-    def known_as(self, reference: str) -> bool:
-        """True if this is an id of it, or of the call, the approval or the mutation that it is about."""
-        names = {self.name, self.mutation_id, self.about.call_id}
-        if isinstance(self.about, Escalation):
-            names.add(self.about.approval_id)
-        return bool(reference) and reference in names
 
 
 @frozen
@@ -132,8 +60,8 @@ def listed(log: EventLog, view: str, known: MutableMapping[str, CallFacts] | Non
     if view == CHANGES_VIEW:
         items = [
             Item(
-                3 * store.number(ref.mutation_id),
                 ref,
+                3 * store.number(ref.mutation_id),
                 ref.state is MutationState.REVERSING and under_way(ref.mutation_id),
             )
             for ref in store.newest(limit=MOST_ITEMS)
@@ -141,15 +69,15 @@ def listed(log: EventLog, view: str, known: MutableMapping[str, CallFacts] | Non
     elif view == SETTLED_VIEW:
         recent = Escalations(log).page(everything=True, limit=MOST_ITEMS + len(escalations))
         settled = [one for one in recent if one.state not in UNSETTLED][:MOST_ITEMS]
-        items = [Item(3 * one.number + 1, one) for one in settled]
+        items = [Item(one, 3 * one.number + 1) for one in settled]
     else:
         items = [
             Item(
-                3 * one.number + 1, one, one.state is EscalationState.IN_DOUBT and under_way(one.mutation_id)
+                one, 3 * one.number + 1, one.state is EscalationState.IN_DOUBT and under_way(one.mutation_id)
             )
             for one in escalations
         ]
-        items += [Item(3 * intent.id + 2, intent) for intent in doubtful]
+        items += [Item(intent, 3 * intent.id + 2) for intent in doubtful]
         items = sorted(items, key=_urgency)[:MOST_ITEMS]
     rows = log.database.query("SELECT (SELECT count(*) FROM escalations), (SELECT count(*) FROM mutations)")
     counts = {
@@ -216,32 +144,3 @@ def possible_actions(item: Item, now: int) -> frozenset[str]:
         "undo": about.may_be_tried and not about.undecided,
     }
     return frozenset(name for name, holds in possible.items() if holds)
-
-
-def state_word(item: Item, now: int) -> str:
-    """Its state; `now` in microseconds since the epoch."""
-    return recovery.state_word(item.about, now, under_way=item.under_way)
-
-
-def shown_state(item: Item, now: int) -> State:
-    """Its state word as lists show it: filled while somebody has to act; of what only happened quiet."""
-    word = state_word(item, now)
-    if isinstance(item.about, MutationRef):
-        return state(word) if word == UNKNOWN else State(word)
-    if word == EscalationState.WAITING:
-        return state(REVERSAL)
-    return State(word, WARN) if word == NO_UNDO else state(word)
-
-
-def recovery_row(item: Item, now: int) -> Row:
-    """An item by the object of its call."""
-    look = shown_state(item, now)
-    who = " · ".join(filter(None, (revealed_line(item.about.agent), item.project)))
-    ends = item.ends_at
-    if ends is not None and ends > now and not isinstance(item.about, MutationRef):
-        soon = ends - now < SOON_S * MICROSECONDS
-        when = Cell(f"{short_span((ends - now) / MICROSECONDS)} left", "danger" if soon else "")
-    else:
-        at = recovery.since_of(item.about) or item.call.at
-        when = Cell(relative_age(at, now) if at else "", "soft")
-    return Row((Cell(look.word, look.tone, look.badge), item.call.object, Cell(who, "soft"), when))

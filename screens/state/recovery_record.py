@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from sb.screens.state.document import Field, fields_of, value_text
 from sb.screens.state.question import Question
-from sb.screens.state.recovery import Item, shown_state
 
 from sb.base.fitting import short_span
 from sb.base.secrets.redaction import redact, redact_json
 from sb.base.sources import MICROSECONDS
-from sb.base.text import counted, revealed, revealed_line, shorten, shorten_middle
+from sb.base.text import counted, revealed, shorten, shorten_middle
 from sb.base.values.frozen import frozen
 from sb.errors import SBError
 from sb.kernel.approvals.disclosure import Argument, Disclosure
@@ -25,7 +24,7 @@ from sb.log.event import Event
 from sb.log.event_log import EventLog
 from sb.log.kinds import TOOL_DISPATCH
 from sb.present.decisions import approving_first
-from sb.present.recovery import NO_UNDO
+from sb.present.recovery import NO_UNDO, Item, shown_state
 from sb.present.times import date_and_time, when
 
 if TYPE_CHECKING:
@@ -146,8 +145,7 @@ def recovery_document(
         fields += _mutation_fields(read.ref, now)
     elif isinstance(about, Intent):
         fields.append(Field("Undo", "declared by its tool" if about.reversal else NO_UNDO))
-    who = " · ".join(filter(None, (revealed_line(about.agent), item.project)))
-    fields.append(Field("Agent", who))
+    fields.append(Field("Agent", item.who))
     if read.called_at is not None:
         fields.append(Field("Called", when(read.called_at, now)))
     return [*fields, *read.call, *_ids(item, read)]
@@ -297,9 +295,8 @@ def recovery_question(verb: str, item: Item, asked: Asked) -> Question:
     about = item.about
     performs = verb in PERFORMING
     done = asked.reversal if performs else ""
-    who = " · ".join(filter(None, (about.agent, item.project)))
     facts = [("Undoes", shorten(item.call.object, LONGEST_OBJECT))] if done else []
-    facts += [("Agent", who), ("Call", f"{about.tool_id} ({about.call_id})")]
+    facts += [("Agent", item.who), ("Call", f"{about.tool_id} ({about.call_id})")]
     if isinstance(about, Escalation):
         facts.insert(0, ("Why", shorten(about.why, 400)))
     if verb in ("approve", "undo"):
@@ -350,10 +347,9 @@ def run_question(item: Item, run: RunPlan) -> Question:
     if len(plans) > MOST_PLANS:
         lines.append(f"and {len(plans) - MOST_PLANS:,} more")
     lines += [f"{shorten(about, LONGEST_OBJECT)}: outcome unknown, left as it is" for about in run.doubtful]
-    who = " · ".join(filter(None, (item.about.agent, item.project)))
     steps, without = len(plans), len(run.plans) - len(plans)
     left = f"{counted(without, 'call')} without undo" if without else ""
-    facts = (("Left", left), ("Agent", who), ("Run", item.about.run_id))
+    facts = (("Left", left), ("Agent", item.who), ("Run", item.about.run_id))
     consequence = "Newest first, one by one. After one that fails, only calls on other files follow."
     title = f"Undo all of its run: {counted(steps, 'call')}"
     word = str(steps) if steps > 1 else ""

@@ -7,15 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sb.screens.state.document import Change, Document, Field, fields_of
-from sb.screens.state.listing import Row
 from sb.screens.state.memory import HISTORY, ORIGIN, TEXT
 from sb.screens.state.question import MOST_OBJECTS, Question, some
 
 from sb.base.text import counted, shorten
 from sb.base.values.frozen import frozen
 from sb.errors import NotFoundError, UsageError
-from sb.present.kind import Cell, Column
-from sb.present.memories import review_line
 from sb.stack.review_queue import ReviewItem, ReviewKind
 
 if TYPE_CHECKING:
@@ -25,12 +22,6 @@ if TYPE_CHECKING:
     from sb.memory.quarantine.review import Held
     from sb.protocols.types import SyncConflict
 
-REVIEW_COLUMNS = (
-    Column(width=12, badges=True),
-    Column(),
-    Column(width=13, least=72),
-    Column(width=6, right=True),
-)
 LOCAL, REMOTE, BOTH = "local", "remote", "both"
 _WHICH = {LOCAL: "this copy", REMOTE: "the other copy"}
 _CONSEQUENCES = {
@@ -47,19 +38,6 @@ _DONE = {
     REMOTE: "kept the other copy's version",
     BOTH: "kept both versions",
 }
-
-
-def review_row(item: ReviewItem, now: int) -> Row:
-    """One line about what waits; `now` in microseconds since the epoch."""
-    line = review_line(item, now)
-    return Row(
-        (
-            Cell(line.state.word, line.state.tone, line.state.badge),
-            line.text,
-            Cell(line.origin, "soft"),
-            Cell(line.age, "soft"),
-        )
-    )
 
 
 @frozen

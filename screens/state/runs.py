@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import threading
 from array import array
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import field
 from functools import cached_property
 from typing import NamedTuple
 
 from sb.screens.state.document import Field, fields_of, value_text
-from sb.screens.state.listing import INDENT, Row
+from sb.screens.state.listing import INDENT, Row, row_of
 from sb.screens.state.records import Records
 
-from sb.base.fitting import Cut, count, relative_age
+from sb.base.fitting import Cut, relative_age
 from sb.base.sources import MICROSECONDS
 from sb.base.text import counted
 from sb.base.values.frozen import frozen
@@ -38,36 +38,19 @@ from sb.kernel.review.runs import (
     project_name,
     run_of,
     runs_at,
-    stated_intent,
 )
 from sb.log.event_log import EventLog
 from sb.log.search import events_at
+from sb.present import events
 from sb.present.agents import counts_text
-from sb.present.effects import telling_words
-from sb.present.events import CallLine, call_line
-from sb.present.kind import NAMED, Cell, Column
-from sb.present.runs import release_text, session_line
+from sb.present.events import WORD, call_line
+from sb.present.kind import Cell, Column
+from sb.present.runs import RUN, UsedRun, number, release_text
 from sb.present.times import date_and_time, when
 from sb.present.usage import session_cost, tokens_line
 
-RUN_COLUMNS = (
-    Column(title="Session, turn, call"),
-    Column(5, right=True, title="calls"),
-    Column(7, right=True, least=44, title="refused"),
-    Column(6, right=True, least=50, title="cost"),
-    Column(6, right=True, title="age"),
-)
-VERDICT = 10  # cells
 TREE_COLUMNS = tuple(  # of the lines of a tree, by how far each stands in
-    (Column(VERDICT + depth * len(INDENT)), Column(cut=Cut.MIDDLE), Column(7, right=True))
-    for depth in range(3)
-)
-CALL_COLUMNS = (
-    Column(VERDICT),
-    Column(cut=Cut.MIDDLE),
-    Column(12, least=NAMED),
-    Column(7, right=True, least=50),
-    Column(6, right=True),
+    (Column(WORD + depth * len(INDENT)), Column(cut=Cut.MIDDLE), Column(7, right=True)) for depth in range(3)
 )
 NEXT_CALLS = 3
 SESSION, TURN, CALL = KINDS = range(3)
@@ -191,67 +174,29 @@ class RunRows:
         """Calls by their keys, in a list of calls alone."""
         log, now = self._records.log("rows of runs"), self._now()
         found = calls_at(log, [node_of(key).first for key in keys])
-        return {Node(CALL, first).key: _call(call, now) for first, call in found.items()}
+        return {
+            Node(CALL, first).key: row_of(events.CALL, call_line(call), now) for first, call in found.items()
+        }
 
     def _session(self, run: Run, unfolded: bool, now: int) -> Row:
         assert self._tallies is not None
-        cost = session_cost(self._records.config, run.run_id)[1]
-        line = session_line(run, self._tallies.of(run.run_id), cost, now)
-        running = line.state.word == "running"
-        words = (f"{'●' if running else '○'} {line.name}", line.intent if _intent(run) else "")
-        name = "  ".join(filter(None, words))
-        return Row(
-            (
-                Cell(name, "danger" if line.state.word == "failed" else ""),
-                _number(line.calls),
-                _number(line.refused, "danger"),
-                Cell(line.cost, "soft"),
-                Cell(line.age, "soft"),
-            ),
-            fold=unfolded if line.calls else None,
-        )
+        tally, used = self._tallies.of(run.run_id), session_cost(self._records.config, run.run_id)
+        cells = RUN.cells(UsedRun(run, *used, tally), now, "list")
+        return Row(cells, fold=unfolded if tally.calls else None)
 
     def _now(self) -> int:
         return int(self._records.clock.now() * MICROSECONDS)
 
 
-def _intent(run: Run) -> str:
-    """The stated intent of a run; "" where a host only names its session."""
-    return run.intent if run.error else stated_intent(run.intent, run.host)
-
-
-def _number(number: int, tone: str = "") -> Cell:
-    return Cell(count(number), tone) if number else Cell("")
-
-
 def _turn(turn: Turn, unfolded: bool, now: int) -> Row:
     name = f"turn {turn.number}" if turn.number else "before the first turn"
     age = Cell(relative_age(turn.at, now), "soft")
-    cells = (Cell(name, "soft"), _number(len(turn.calls)), _number(turn.refused, "danger"), "", age)
+    cells = (Cell(name, "soft"), number(len(turn.calls)), number(turn.refused, "danger"), "", age)
     return Row(cells, depth=1, fold=unfolded)
 
 
 def _branch(call: CallRecord, depth: int) -> Row:
-    line = call_line(call)
-    cells = (Cell(line.verdict.word, line.verdict.tone), _object(line), Cell(line.took, "soft"))
-    return Row(cells, depth=depth, columns=TREE_COLUMNS[depth])
-
-
-def _call(call: CallRecord, now: int) -> Row:
-    line = call_line(call)
-    return Row(
-        (
-            Cell(line.verdict.word, line.verdict.tone),
-            _object(line),
-            Cell(line.agent, "soft"),
-            Cell(line.took, "soft"),
-            Cell(relative_age(line.at, now), "soft"),
-        )
-    )
-
-
-def _object(line: CallLine) -> Cell:
-    return Cell(line.object, keeps=telling_words(line.object, line.why))
+    return Row(events.CALL.cells(call_line(call), 0, "branch"), depth=depth, columns=TREE_COLUMNS[depth])
 
 
 def newer_calls(log: EventLog, words: str, known: array[int], read_to: int) -> tuple[array[int], int]:
@@ -261,23 +206,6 @@ def newer_calls(log: EventLog, words: str, known: array[int], read_to: int) -> t
     for step in all_calls(log, CallFilter.parse(words), newest=newest, after=read_to):
         found.extend(step.seqs)
     return found + known, newest
-
-
-def plain_rows(records: Records, firsts: Iterable[int]) -> list[tuple[str, ...]]:
-    """Sessions with their ids, for a pipe."""
-    found = list(firsts)
-    rows = RunRows(records).rows(Tree(), [Node(SESSION, first).key for first in found])
-    runs = runs_at(records.log(), found)
-    return [
-        (
-            runs[first].run_id,
-            *rows[Node(SESSION, first).key].texts,
-            runs[first].host,
-            runs[first].session,
-        )
-        for first in found
-        if first in runs
-    ]
 
 
 def document(records: Records, tree: Tree, node: Node) -> list[Field]:
@@ -295,7 +223,7 @@ def document(records: Records, tree: Tree, node: Node) -> list[Field]:
 
 def _session_document(records: Records, log: EventLog, run: Run) -> list[Field]:
     tally = RunTallies(log).of(run.run_id)
-    fields = [Field(_intent(run) or " in ".join(filter(None, (run.agent, project_name(run.project)))))]
+    fields = [Field(UsedRun(run).intent or " in ".join(filter(None, (run.agent, project_name(run.project)))))]
     if run.error:
         fields.append(Field("Failed", run.error, tone="danger"))
     fields += [Field("Agent", run.agent), Field("Calls", ", ".join(text for text, _ in counts_text(tally)))]

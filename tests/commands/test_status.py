@@ -13,8 +13,8 @@ from sb.base.fitting import cell_width
 from sb.config import current_config, load_config
 from sb.kernel import RunBudget, RunContext, SafetyClass
 from sb.kernel.contracts import ToolError, ToolErrorCode
+from sb.operator.attention.needs import NOUNS
 from sb.operator.attention.summary import Summary, summary
-from sb.present.needs import NOUNS
 from sb.protocols.types import MemorySuggestion
 from sb.runtime import Runtime, open_runtime
 from sb.stack import SQLiteStack

@@ -15,7 +15,7 @@ from sb.entity.upserts import Upserts
 from sb.protocols import PROTOCOL_VERSION
 from sb.protocols.types.vocabulary import WEAK
 from sb.stack import provenance, queries, saver, strength, working_memory
-from sb.stack.queries import Reader
+from sb.stack.queries import StackReader
 from sb.stack.registry import Components
 from sb.stack.saver import Saver
 from sb.stack.strength import Strengths
@@ -58,7 +58,7 @@ def weak_memories_are_loaded(patch: pytest.MonkeyPatch) -> None:
 
 @breaks("HA-04")
 def weak_memories_are_read(patch: pytest.MonkeyPatch) -> None:
-    while_it_runs(patch, Reader, "query", queries, "FADING", WEAK)
+    while_it_runs(patch, StackReader, "query", queries, "FADING", WEAK)
 
 
 @breaks("HA-04")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sb.screens.state.finding import find_records
+from sb.screens.state.records import Records
 
 from sb.config.memory import SOURCES as CONFIGURABLE
 from sb.errors import DeniedError, NotFoundError, VersionConflictError
@@ -25,7 +28,6 @@ from sb.memory.bundles import export
 from sb.memory.markdown import markdown
 from sb.memory.operator_view import Overseer
 from sb.memory.quarantine.review import Quarantine
-from sb.present.find import find_records
 from sb.present.memories import matched_text
 from sb.protocols.types import Belief, Note
 from sb.protocols.types.vocabulary import SOURCES
@@ -102,6 +104,12 @@ def _browsed(desk: Desk, text: str) -> str:
     return "\n".join(matched_text(row, ()).text for row in rows)
 
 
+def _palette(desk: Desk, text: str) -> str:
+    """The records that the console's palette finds."""
+    with closing(Records(desk.config)) as records:
+        return str(find_records(records, text))
+
+
 def doors(desk: Desk, held: str, folder: Path) -> dict[str, str]:
     """Everything by which memory is read, with what it gives when it is asked for the untrusted text."""
     reader, fresh = desk.brain("reader", session="ses_two"), desk.brain("reader")
@@ -137,8 +145,7 @@ def doors(desk: Desk, held: str, folder: Path) -> dict[str, str]:
         "stack json": stack.dump(format="json", include_forgotten=True),
         "console list": _browsed(desk, ""),
         "console filter": _browsed(desk, WORD),
-        "console search": str(find_records(desk.log, WORD)),
-        "console search by id": str(find_records(desk.log, held)),
+        "console search": _palette(desk, WORD),
     }
 
 

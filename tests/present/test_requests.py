@@ -15,10 +15,10 @@ from sb.kernel.approvals.queue import Order
 from sb.kernel.authority.signing import Label
 from sb.kernel.calls.approval import ApprovalState
 from sb.kernel.review.calls import calls_at, run_calls
+from sb.operator.attention.needs import needs
 from sb.present.approvals import exact_object, object_first, short_call
 from sb.present.calls import call_object
 from sb.present.events import call_line
-from sb.present.needs import needs
 from sb.runtime import Runtime, open_runtime
 from tests.conftest import CommandLine, approve_tools
 

@@ -22,7 +22,7 @@ from sb.screens.actions import (
 )
 from sb.screens.state.document import FOLDED_LINES, Change, Field, layout
 from sb.screens.state.events import record_document
-from sb.screens.state.home import Home
+from sb.screens.state.home import Home, Target
 from sb.screens.state.listing import Listing, Row
 from sb.screens.state.search import LogSearch
 
@@ -33,7 +33,7 @@ from sb.log.event import Subject
 from sb.log.event_log import EventLog
 from sb.log.kinds import MEMORY_PUT, RUN_STARTED
 from sb.log.search import LogFilter, events_at, search
-from sb.operator.attention.needs import NeedsReader
+from sb.operator.attention.needs import NeedsNow, NeedsReader
 from sb.present.needs import NEED
 from tests.screens.conftest import ACTS, HOSTILE, Agents
 
@@ -59,6 +59,11 @@ def test_home_says_of_each_request_what_it_would_do(agents: Agents) -> None:
     (item,) = found.items
     assert (item.effect, NEED.to_dict(item)["state"]) == ("destroys", "waiting")
     assert Home().needs(found)[0].row.texts[:2] == ("destroys", "bank.pay to=bob")
+
+
+def test_the_line_that_counts_further_needs_leads_to_the_list_and_to_no_record() -> None:
+    (line,) = Home().needs(NeedsNow(counts={"requests": 3}))
+    assert (line.row.texts[1], line.target) == ("and 3 more", Target("approvals"))
 
 
 @given(

@@ -9,7 +9,7 @@ import pytest
 
 from sb.base.sources import MICROSECONDS
 from sb.memory.record_writer import RecordWriter
-from sb.present.memories import matched_text, review_line
+from sb.present.memories import REVIEW, matched_text
 from sb.protocols.types import MemorySuggestion, Trigger
 from sb.stack.review_queue import ReviewKind, ReviewQueue
 from sb.store.records.places import Place
@@ -45,8 +45,9 @@ def test_conflicts_of_all_stacks_wait_until_they_are_resolved(pair: tuple[Copy, 
     (item,) = queue.items()
     assert (item.kind, item.record["uid"]) == (ReviewKind.CONFLICT, uid)
     assert queue.counts()[ReviewKind.CONFLICT] == 1
-    line = review_line(item, int((one.clock.time + 3 * 3600) * MICROSECONDS))
-    assert (line.state.word, line.state.badge, line.text, line.age) == ("conflict", True, "73 seconds", "3h")
+    cells = REVIEW.cells(item, int((one.clock.time + 3 * 3600) * MICROSECONDS), "list")
+    assert [cell.text for cell in cells] == ["conflict", "73 seconds", "another copy", "3h"]
+    assert cells[0].badge
     stack.resolve_conflict(item.reference, "local", "it is so")
     assert queue.items() == []
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from sb.base.secrets.redaction import one_line, redact_text
 from sb.base.sources import iso, iso_micros
-from sb.base.text import nearest, plain
+from sb.base.text import counted, nearest, plain
 from sb.base.values.frozen import mutable
 from sb.errors import NotFoundError, SBError, StoreCorrupt, UsageError
 from sb.kernel.authority.authority import Authority
@@ -22,6 +22,7 @@ from sb.kernel.authority.signing import Decider, signed_statement
 from sb.kernel.baselines.compare import FieldChange, changes
 from sb.kernel.baselines.seen import DOCUMENT_SURFACES, SURFACES, SeenContract, SeenContracts
 from sb.kernel.contracts import KERNEL_SURFACE
+from sb.kernel.policy.patterns import matches
 from sb.kernel.registry.registry import CONFIGURED, INSTALLED, SHIPPED, ToolRegistry
 from sb.log.event import Event, Subject
 from sb.log.event_log import EventLog
@@ -82,14 +83,6 @@ class ContractEntry(NamedTuple):
         """From the approved contract to the live one."""
         both = self.baseline is not None and bool(self.live_document)
         return changes(self.baseline_document, self.live_document) if both else []
-
-    def to_dict(self) -> dict[str, Any]:
-        return self._asdict() | {
-            "status": str(self.status),
-            "baseline": None if self.baseline is None else self.baseline._asdict(),
-            "first_seen_at": None if self.first_seen_at is None else iso_micros(self.first_seen_at),
-            "changes": [change._asdict() for change in self.changes],
-        }
 
 
 @mutable
@@ -204,6 +197,18 @@ class ContractBaselineStore:
                 f"sb runtime-guard tools --surface {self.surface}",
             )
         return entries[tool_id]
+
+    def fitting(self, pattern: str, registry: ToolRegistry | None = None) -> list[ContractEntry]:
+        """The new and changed contracts of tools that a pattern fits; raises NotFoundError where it fits none."""
+        fitting = [entry for entry in self.entries(registry) if matches(pattern, entry.tool_id)]
+        changing = [it for it in fitting if it.status in (BaselineStatus.NEW, BaselineStatus.CHANGED)]
+        if not changing:
+            known = f"{counted(len(fitting), 'known tool')} fit it" if fitting else "no known tool fits it"
+            raise NotFoundError(
+                f"no new or changed contract fits {pattern!r}: {known}",
+                f"sb runtime-guard tools --surface {self.surface}",
+            )
+        return changing
 
     def history(self, tool_id: str) -> list[Baseline]:
         """Every approval of this tool's contracts that counts, oldest first."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from sb.base.sources import iso_micros
 from sb.base.text import nearest
 from sb.base.values.frozen import frozen
 from sb.errors import NotFoundError
@@ -33,9 +32,6 @@ class StepRecord:
     state: str
     reference: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"name": self.name, "kind": self.kind, "state": self.state, "reference": self.reference}
-
 
 @frozen
 class WorkflowRecord:
@@ -52,16 +48,6 @@ class WorkflowRecord:
     def unknown(self) -> StepRecord | None:
         """The step whose outcome is unknown."""
         return next((step for step in self.steps if step.state == UNKNOWN), None)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "workflow_id": self.workflow_id,
-            "name": self.name,
-            "run_id": self.run_id,
-            "started_at": iso_micros(self.started_at),
-            "state": self.state,
-            "steps": [step.to_dict() for step in self.steps],
-        }
 
 
 def workflow_records(log: EventLog, *, everything: bool = False) -> list[WorkflowRecord]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 from sb.base.secrets.redaction import one_line
 from sb.base.sources import iso_micros
@@ -47,9 +46,6 @@ class Incident:
     @property
     def open(self) -> bool:
         return not self.closed_at
-
-    def to_dict(self) -> dict[str, Any]:
-        return vars(self) | {"state": "open" if self.open else "closed"}
 
 
 class AlreadyClosed(SBError):

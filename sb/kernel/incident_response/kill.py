@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sb.base.secrets.redaction import one_line
 from sb.base.text import nearest, plain, revealed_line
@@ -104,10 +104,3 @@ class Kill(NamedTuple):
     def lift_command(self) -> str:
         """The command with which an operator lifts it."""
         return f"sb kill --lift {quoted(self.name)} --reason WHY"
-
-    def to_dict(self) -> dict[str, Any]:
-        return self._asdict() | {
-            "scope": str(self.scope),
-            "lifted_by": list(self.lifted_by),
-            "rejected": list(self.rejected),
-        }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sb.base.sources import iso, iso_micros
 from sb.base.values.frozen import frozen
@@ -44,11 +44,6 @@ class Thrown(NamedTuple):
 
     kill: Kill
     running: tuple[Intent, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        names = ("call_id", "run_id", "agent", "tool_id")
-        running = [{name: getattr(intent, name) for name in names} for intent in self.running]
-        return self.kill.to_dict() | {"running": running}
 
 
 @frozen

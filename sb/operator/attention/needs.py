@@ -3,20 +3,69 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 
 from sb.base.sources import MICROSECONDS
+from sb.base.values.frozen import frozen
 from sb.config import Config
 from sb.errors import SBError
+from sb.kernel.approvals.disclosure import Disclosure
+from sb.kernel.approvals.queue import ApprovalQueue, Order
 from sb.kernel.authority.authority import Authority
 from sb.kernel.baselines.store import ContractBaselineStore, ContractEntry
+from sb.kernel.calls.approval import ApprovalState
+from sb.kernel.calls.intents import Intent
 from sb.kernel.contracts import KERNEL_SURFACE
+from sb.kernel.durable_execution.doubt import in_doubt
 from sb.kernel.incident_response.kill import Kill
+from sb.kernel.recovery_loop.escalations import UNSETTLED, Escalation, Escalations, EscalationState
 from sb.kernel.review.findings import Finding, Status
+from sb.kernel.review.needs import CallOrigin, call_args, call_origins
 from sb.log.event_log import EventLog
 from sb.present.contracts import ordered
-from sb.present.needs import NeedsNow, contract_need, kill_need, needs, review_need
+from sb.present.needs import (
+    Need,
+    contract_need,
+    kill_need,
+    request_need,
+    reversal_need,
+    review_need,
+    unknown_need,
+)
 from sb.stack.review_queue import ReviewKind, ReviewQueue
+
+# Reversals that a person looks at; those with an unknown outcome are among the calls with one.
+_REVERSALS = frozenset(UNSETTLED) - {EscalationState.IN_DOUBT}
+# What can need a person: its name in JSON, and what one of it is called.
+NOUNS = {
+    "kills": "kill",
+    "requests": "request",
+    "unknown": "unknown outcome",
+    "reversals": "reversal",
+    "contracts": "contract",
+    "reviews": "memory review",
+}
+
+
+@frozen
+class NeedsNow:
+    """Needs of a person now.
+
+    Args:
+        counts: by kind, true ones, where `items` has only the first of each.
+        problems: what could not be read.
+        keys: of all that needs a person.
+    """
+
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(NOUNS, 0))
+    items: tuple[Need, ...] = ()
+    problems: tuple[Finding, ...] = ()
+    keys: frozenset[str] = frozenset()
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return sum(self.counts.values())
 
 
 class NeedsReader:
@@ -89,3 +138,54 @@ def _kills(config: Config, log: EventLog, problems: list[Finding]) -> list[Kill]
     except SBError as error:
         problems.append(Finding("killed", Status.FAIL, f"every call is denied: {error.message}", error.hint))
         return []
+
+
+def needs(log: EventLog, most: int = 50, known: Collection[str] = ()) -> NeedsNow:
+    """The calls that wait for a person: requests, by effect; then those with unknown outcomes and reversals.
+
+    Args:
+        most: of each kind, that are described. known: keys of what is not described again.
+    """
+    queue = ApprovalQueue(log)
+    reversals = {
+        f"reversal {it.id} {it.state}": it for it in Escalations(log).page(limit=0) if it.state in _REVERSALS
+    }
+    asked = {it.approval_id for it in reversals.values() if it.approval_id}
+    waiting = {
+        f"request {number}": number
+        for number in queue.numbers(states=[ApprovalState.WAITING], order=Order.EFFECT)
+    }
+    fresh = [number for key, number in waiting.items() if key not in known][: most + len(asked)]
+    found = queue.numbered(fresh)
+    requests = [found[number] for number in fresh if number in found and found[number].id not in asked]
+    doubtful = {f"unknown {it.call_id}": it for it in in_doubt(log)[::-1]}
+    described: list[Disclosure | Intent | Escalation] = [
+        *map(queue.disclose, requests[:most]),
+        *[it for key, it in doubtful.items() if key not in known][:most],
+        *[it for key, it in reversals.items() if key not in known][:most],
+    ]
+    origins = call_origins(log, {_run_of(it) for it in described})
+    now = int(log.clock.now() * MICROSECONDS)
+    counts = {
+        "requests": len(waiting) - sum(it.state is EscalationState.WAITING for it in reversals.values()),
+        "unknown": len(doubtful),
+        "reversals": len(reversals),
+    }
+    return NeedsNow(
+        dict.fromkeys(NOUNS, 0) | counts,
+        tuple(_need(log, it, origins.get(_run_of(it), CallOrigin()).project_name, now) for it in described),
+        keys=frozenset({*waiting, *doubtful, *reversals}),
+    )
+
+
+def _run_of(about: Disclosure | Intent | Escalation) -> str:
+    return about.approval.run_id if isinstance(about, Disclosure) else about.run_id
+
+
+def _need(log: EventLog, about: Disclosure | Intent | Escalation, project: str, now: int) -> Need:
+    """A request, a call with an unknown outcome or a reversal; `now` in microseconds since the epoch."""
+    if isinstance(about, Disclosure):
+        return request_need(about, project, now)
+    if isinstance(about, Escalation):
+        return reversal_need(about, call_args(log, about.run_id, about.call_id), project, now)
+    return unknown_need(about, list(log.events(run_id=about.run_id, call_id=about.call_id)), project, now)

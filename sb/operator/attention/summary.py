@@ -24,9 +24,9 @@ from sb.kernel.review.findings import (
 from sb.kernel.review.host_sessions import MCP_HOST, ConnectedAgent, connected_agents
 from sb.kernel.review.verification_record import verification_state
 from sb.log.event_log import EventLog
-from sb.operator.attention.needs import NeedsReader
+from sb.operator.attention.needs import NOUNS, NeedsReader
 from sb.present.home import verified_words
-from sb.present.needs import NEED, NOUNS, Need
+from sb.present.needs import NEED, Need
 from sb.present.states import tone_of
 from sb.runtime.parts import boundary_findings, open_authority, open_log
 from sb.store.packs import PackStore

@@ -21,7 +21,7 @@ from sb.kernel.baselines.seeding import approved_contracts, carry_over, seed_add
 from sb.kernel.baselines.seen import SURFACES
 from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
 from sb.kernel.recovery_loop.settling import Settlement, Settling
-from sb.present.undo import undo_line
+from sb.present.undo import UNDO, undo_record
 from sb.runtime.parts import open_authority, open_log, open_snapshots, shipped_registry
 from sb.shell.snapshots.area import Area, Limits, plan
 from sb.shell.snapshots.overwriting import Change
@@ -404,7 +404,8 @@ def test_line_that_changed_none_of_the_files_that_it_names_has_no_undo(host: Hos
 def undo_states(host: Host) -> list[str]:
     with host.open() as runtime:
         store, snapshots = runtime.recovery.mutations, open_snapshots(runtime.config)
-        return [undo_line(ref, runtime.log, snapshots, store.now()).undo for ref in store.newest(limit=9)]
+        shown = [undo_record(ref, runtime.log, snapshots) for ref in store.newest(limit=9)]
+        return [UNDO.text(record, store.now(), "undo") for record in shown]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from sb.kernel.contracts import (
 )
 from sb.kernel.recovery_loop.settling import Settlement, Settling
 from sb.kernel.reversibility.mutations import assumption_name
-from sb.present.approvals import REQUEST
+from sb.present.approvals import REQUEST, Request
 from tests.kernel.recovery_loop.conftest import ADA, Shop, approve
 
 CARD, PIN = "hunter2 horse", 987654321
@@ -62,7 +62,8 @@ def test_sensitive_arguments_are_used_to_undo_and_shown_nowhere(shop: Shop) -> N
     said: list[Any] = [*decisions, recovery.plan(ref), ref, recovery.undo(ref, ADA, "wrong")]
     said += recovery.escalations.page(everything=True)
     shown = [json.dumps(one.to_dict()) for one in said]
-    shown += [json.dumps(REQUEST.to_dict(one)) for one in shop.runtime.approvals.page()]
+    queue = shop.runtime.approvals
+    shown += [json.dumps(REQUEST.to_dict(Request(queue.disclose(one)))) for one in queue.page()]
     shown += [json.dumps(event.to_dict()) for event in shop.runtime.log.events()]
     assert undone == [(CARD, PIN)]
     assert not [text for text in shown if CARD in text or str(PIN) in text]

@@ -11,8 +11,8 @@ from sb.base.sources import CountingIds, SteeredClock
 from sb.kernel import RunBudget, RunContext, SafetyClass, ToolResult
 from sb.kernel.contracts import ToolError, ToolErrorCode
 from sb.kernel.review.needs import call_origins
+from sb.operator.attention.needs import needs
 from sb.present.effects import effect_word
-from sb.present.needs import needs
 from sb.runtime import Runtime, open_runtime
 from tests.conftest import approve_tools
 

@@ -12,7 +12,7 @@ from sb.kernel import RunContext, SafetyClass
 from sb.kernel.authority.signing import Label
 from sb.kernel.review.activity import RunTallies, Tally
 from sb.kernel.review.runs import RunFilter, first_events, runs_at
-from sb.present.runs import session_line
+from sb.present.runs import RUN, UsedRun
 from sb.runtime import Runtime, open_runtime
 from tests.conftest import approve_tools
 from tests.query_plans import query_plans
@@ -78,8 +78,8 @@ def test_a_run_says_whether_it_goes_on_and_what_it_came_to(runtime: Runtime, clo
     write(runtime, ctx, "a.txt")
     (first,) = first_events(log)
     now = int((clock.time + 120) * MICROSECONDS)
-    line = session_line(runs_at(log, [first])[first], RunTallies(log).of(ctx.run_id), 1.836, now)
-    assert (line.name, line.intent, line.state.word) == ("claude-code shop", "fix it", "running")
-    assert (line.calls, line.refused, line.cost, line.age) == (1, 0, "$1.84", "2m")
+    used = UsedRun(runs_at(log, [first])[first], None, 1.836, RunTallies(log).of(ctx.run_id))
+    texts = [cell.text for cell in RUN.cells(used, now, "list")]
+    assert texts == ["● claude-code shop  fix it", "1", "", "$1.84", "2m"]
     runtime.executor.finish_run(ctx)
-    assert session_line(runs_at(log, [first])[first], Tally(), None, now).state.word == "ended"
+    assert RUN.text(UsedRun(runs_at(log, [first])[first]), now, "session").startswith("○")

@@ -11,8 +11,7 @@ from sb.base.sources import CountingIds, SteeredClock
 from sb.config import current_config
 from sb.kernel import RunBudget, RunContext, SafetyClass
 from sb.kernel.contracts import ToolError, ToolErrorCode
-from sb.operator.attention.needs import NeedsReader
-from sb.present.needs import NOUNS, NeedsNow
+from sb.operator.attention.needs import NOUNS, NeedsNow, NeedsReader
 from sb.protocols.types import MemorySuggestion
 from sb.runtime import Runtime, open_runtime
 from sb.stack import SQLiteStack
