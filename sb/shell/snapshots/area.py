@@ -92,6 +92,7 @@ class Plan(NamedTuple):
         why: why there is no snapshot, or "".
         no_room: whether that is because files of the project are more than it may hold.
         refused: the change of which none may be taken, whatever its size.
+        files, size: entries and bytes of what is stored.
     """
 
     keep: tuple[str, ...] = ()
@@ -99,6 +100,15 @@ class Plan(NamedTuple):
     why: str = ""
     no_room: bool = False
     refused: Change | None = None
+    files: int = 0
+    size: int = 0
+
+
+class PartPlan(NamedTuple):
+    """Plan for the changes of a line that runs whatever of them can be stored: those to store, and why others are lost."""
+
+    keep: tuple[str, ...]
+    lost: dict[str, str]
 
 
 def plan(changes: Sequence[Change], area: Area) -> Plan:
@@ -127,7 +137,44 @@ def plan(changes: Sequence[Change], area: Area) -> Plan:
             return Plan(why=str(refused), refused=change)
         except OSError as error:
             return Plan(why=f"{change.path} cannot be looked at: {error.strerror or error}")
-    return Plan(tuple(keep), tuple(let_go))
+    return Plan(tuple(keep), tuple(let_go), files=files, size=size)
+
+
+def plan_in_part(changes: Sequence[Change], area: Area, most: int) -> PartPlan:
+    """The plan for the part of a line's changes that can be stored; of a folder that cannot, for what is in it.
+
+    Args:
+        most: paths that it names.
+    """
+    keep, lost, left = dict[str, None](), dict[str, str](), area.limits
+    waiting = [change for change in reversed(changes) if os.path.lexists(change.path) or not change.removed]
+    while waiting:
+        change = waiting.pop()
+        if len(keep) + len(lost) + len(waiting) >= most:
+            lost[change.path] = f"the line changes more than {most} paths"
+            continue
+        planned = plan([change], area._replace(limits=left))
+        if planned.keep:
+            keep.update(dict.fromkeys(planned.keep))
+            left = Limits(left.max_bytes - planned.size, left.max_files - planned.files)
+        elif planned.refused is not None and (entries := _entries_of(change, area)):
+            waiting += entries
+        elif os.path.lexists(change.path):
+            lost[change.path] = planned.why or "is made again by a build, and more than a snapshot holds"
+    return PartPlan(tuple(keep), lost)
+
+
+def _entries_of(change: Change, area: Area) -> list[Change]:
+    """The entries of a folder that goes, as changes of their own; none where no snapshot may be taken of its name."""
+    if not (change.tree and change.removed) or os.path.islink(change.path) or not os.path.isdir(change.path):
+        return []
+    try:
+        of_project = _inside(change, area)
+        _refuse_name(change.path, area, area.project if of_project else "")
+        names = sorted(os.listdir(change.path), reverse=True)
+    except (Refused, OSError):
+        return []
+    return [Change(f"{change.path}/{name}", tree=True, removed=True) for name in names]
 
 
 def named_files(places: Iterable[str], area: Area) -> tuple[str, ...]:
