@@ -68,6 +68,7 @@ class Area(NamedTuple):
         project: the session's, real path; "" for none. home: of the user.
         protected: SecondBrain's own files and folders. guarded: places that decide how calls are judged.
         scratch: whether a folder below the project is one that a build makes, so that it may go without a snapshot.
+        built: like `scratch`, also of a folder that was changed in this session.
         limits: of one snapshot.
         tree: the project again if its tree can be stored; "" if not.
     """
@@ -77,6 +78,7 @@ class Area(NamedTuple):
     protected: Sequence[str] = ()
     guarded: Guarded = Guarded()
     scratch: Callable[[str], str] = lambda path: "it is not scratch"
+    built: Callable[[str], str] = lambda path: "it is not built"
     limits: Limits = Limits()
     tree: str = ""
 
@@ -292,6 +294,7 @@ def _measured(change: Change, area: Area, of_project: bool) -> tuple[int, int]:
     else:
         _refuse_name(change.path, area, root)
     files = size = 0
+    linked = dict[int, tuple[int, str]]()  # by file: its names that were not met yet, and one that was
     if not change.of_git and os.path.isfile(change.path):
         secret = secret_path(folded(change.path))
         if secret is not None and secret.kind != PRIVATE:
@@ -308,10 +311,15 @@ def _measured(change: Change, area: Area, of_project: bool) -> tuple[int, int]:
         files += 1
         size += status.st_size if kind == stat.S_IFREG else 0
         if kind == stat.S_IFREG and status.st_nlink > 1:
-            raise OtherNames(f"{path} has more than one name")
+            if not change.removed:
+                raise OtherNames(f"{path} has more than one name")
+            linked[status.st_ino] = (linked.get(status.st_ino, (status.st_nlink, ""))[0] - 1, path)
         if files > area.limits.max_files or size > area.limits.max_bytes:
             most = f"{area.limits.max_files} files or {human_bytes(area.limits.max_bytes)}"
             raise TooLarge(f"{change.path} has more than {most}, the limit of one snapshot")
+    elsewhere = next((path for left, path in linked.values() if left > 0), "")
+    if elsewhere and not (of_project and change.tree and not area.built(change.path)):
+        raise OtherNames(f"{elsewhere} has a name elsewhere, too")
     return files, size
 
 

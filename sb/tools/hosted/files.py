@@ -133,7 +133,7 @@ class HostedFiles:
             ToolError: the snapshot cannot be taken, or the tree of a call that destroys, with the reason.
         """
         if paths or not tree:
-            self.take(paths, idempotency_key, extra=EXTRA.get())
+            self.take(paths, idempotency_key, extra=EXTRA.get(), hard_links=True)
         if tree and self.trees is not None:
             why = self.trees.begin(tree, idempotency_key, SESSION.get())
             if why and DESTROYS in stands_for:
@@ -143,7 +143,7 @@ class HostedFiles:
     def keep_part(self, command: str, *, idempotency_key: str = "", **_: Any) -> None:
         """Take a snapshot of the part of a line's changes that one may hold; raises ToolError."""
         if PART.get():
-            self.take(PART.get(), idempotency_key, extra=EXTRA.get())
+            self.take(PART.get(), idempotency_key, extra=EXTRA.get(), hard_links=True)
 
     def take(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shlex
@@ -385,7 +386,8 @@ def area_of(context: JudgingContext, config: Config, folder: str, begun: float) 
     limits = Limits(config.undo.call_max_bytes, config.undo.call_max_files)
     protected = [str(path) for path in context.protected]
     tree = project if project and is_repository(project) and not trees_off(config) else ""
-    return Area(project, home, protected, context.guarded, scratch(project, begun), limits, tree)
+    built = scratch(project, math.inf)
+    return Area(project, home, protected, context.guarded, scratch(project, begun), built, limits, tree)
 
 
 def is_repository(project: str) -> bool:

@@ -50,7 +50,7 @@ def _explained(governed: GovernedCall, why: str) -> GovernedCall:
 def _named(governed: GovernedCall) -> str:
     """The effect of a line, with the folders that it deletes where `rm` does so."""
     why = str(governed.args["why"])
-    if not why.startswith("rm "):
+    if not why.startswith("rm -"):
         return why
     removing = (argv[1:] for argv in governed.effects.commands if os.path.basename(argv[0]) == "rm")
     words = [word for argv in removing for word in argv if word[:1] != "-"]
