@@ -25,7 +25,7 @@ _LONGEST_INPUT = 4_000
 _LONGEST_ID = 40
 _MARKS = ("[redacted:", "… (", NOT_RECORDED, "[unreadable arguments]")
 # Arguments of hosts' calls that say where and why, which is another on the next machine.
-_OF_THE_MACHINE = frozenset(("cwd", "why", "let_go", "stands_for", "partly", "keep"))
+_OF_THE_MACHINE = frozenset(("cwd", "why", "let_go", "stands_for", "partly", "keep", "lost"))
 EXAMPLE = "python:my_agent:run"
 _EDIT_ME = "EDIT: what the agent is asked"
 _HEADER = """\

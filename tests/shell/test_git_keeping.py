@@ -145,6 +145,39 @@ def test_what_is_not_known_for_sure_is_asked(command: str, made: Path) -> None:
     assert judged(command, made)[0] is None
 
 
+EXCLUDED = [
+    ("git clean -fdx -e out", {"out/o"}),
+    ("git clean -fdx --exclude=out/ --exclude '*.log'", {"out/o", "x.log"}),
+    ("git clean -xdf -e un/deep -- un", {"un/deep/z"}),
+    ("git clean -fdx -e '*.tmp' -e '!keep.tmp'", {"un/q.tmp"}),
+    ("git clean -fdx -e '!out' -e un", {"un/deep/z", "un/q.tmp"}),
+    ("git clean -fdx -e un -e '!un/deep'", {"un/deep/z", "un/q.tmp"}),
+    ("git clean -fd -e /untracked", {"untracked", "x.log"}),
+    ("git clean -fd -e '!x.log' -e '!out'", set()),
+    ("git clean -fdX -e '!x.log' -e '!un/q.tmp'", {"x.log"}),
+    ("git clean -fdX -e untracked", set()),
+    ("git clean -fdX -e '!x.log' -e '[x].log'", set()),
+    ("git clean -fdX -e '!X.LOG'", set()),
+    ("git clean -fdX -e '!x.log/' -e '!x.[l]og'", set()),
+    ("git clean -fdx -e 'out '", set()),
+    ("cd un && git clean -fdx -e deep", {"un/deep/z"}),
+    ("cd un && git clean -fdx -e /deep", set()),
+]
+
+
+@pytest.mark.parametrize(("command", "stays"), EXCLUDED)
+def test_what_clean_excludes_is_not_stored(command: str, stays: set[str], shop: Path) -> None:
+    before = {name for name in tree(shop) if not (shop / name).is_dir() or (shop / name).is_symlink()}
+    paths, _ = judged(command, shop)
+    assert paths is not None
+    stored = {name for name in before if any(f"{shop}/{name}/".startswith(f"{path}/") for path in paths)}
+    bash(command, shop)
+    gone = before - set(tree(shop))
+    assert gone <= stored
+    assert stays <= before - gone
+    assert not stays & stored
+
+
 def test_dropped_stash_comes_back_after_its_objects_were_collected(shop: Path, tmp_path: Path) -> None:
     before, packs = state(shop), PackStore(tmp_path / "packs", durable=False)
     collected = "git stash drop -q && git reflog expire --expire=now --all && git gc -q --prune=now"

@@ -161,6 +161,7 @@ class GovernedCall(NamedTuple):
         refused, rule, asks: as of a finding.
         paths: the files that it changes. why: what it would do, where the contract's name does not say.
         effects: of a command line, all that is known of it; of other calls, the credentials that they read and send.
+        part: paths that are stored although a person is asked about the call.
     """
 
     tool_id: str
@@ -172,6 +173,7 @@ class GovernedCall(NamedTuple):
     rule: str = ""
     asks: tuple[Ask, ...] = ()
     effects: ShellVerdict = NO_EFFECTS
+    part: tuple[str, ...] = ()
 
     @property
     def is_line(self) -> bool:

@@ -31,10 +31,11 @@ from sb.hosts.hooks.wording import MUST_APPROVE, asks, denied, message_refused, 
 from sb.kernel.contracts import SafetyClass, ToolResult
 from sb.kernel.execution.external import OPERATORS_OWN
 from sb.log.event import Subject
-from sb.tools.hosted.contracts import SHELL, UNKNOWN, WRITE_CONFIG
+from sb.tools.hosted.contracts import KEPT_IN_PART, SHELL, UNKNOWN, WRITE_CONFIG
 from sb.tools.hosted.files import SESSION
 
 MOST_OF_A_REASON = 200  # characters
+_NOT_STORED = ("preparation", "contract_")  # rules that refuse a snapshot, whatever the line does
 _CHANGING_LINES = (SHELL[SafetyClass.LOCAL_WRITE], SHELL[SafetyClass.NETWORK])
 _TURN_OVER = (Moment.BATCH, Moment.PROMPT, Moment.STOP, Moment.SESSION_ENDED)
 
@@ -211,7 +212,13 @@ def _with_snapshot(
     confined: bool,
 ) -> tuple[GovernedCall, ToolResult]:
     """Judge a command line that changes files: with a snapshot if one can be taken, else as it is."""
-    from sb.hosts.hooks.snapshots.before_call import KEPT_TOOLS, unkept, with_extra, with_snapshot
+    from sb.hosts.hooks.snapshots.before_call import (
+        KEPT_TOOLS,
+        unkept,
+        with_extra,
+        with_part,
+        with_snapshot,
+    )
 
     stored = with_snapshot(call, governed, session, confined=confined)
     if "tree" in stored.args:
@@ -232,7 +239,11 @@ def _with_snapshot(
         loses = any(change.loses() for change in call.effects.changes.changes or ())
         loses = loses and not stored.args.get("partly")
         no_room = loses and session.files.too_large(stored.args["paths"])
-        stored = unkept(governed, str(result.error_message), no_room=no_room)
+        stored = with_part(unkept(governed, str(result.error_message), no_room=no_room), session)
+        with with_extra(stored):
+            result = announce(stored)
+    if stored.tool_id == KEPT_IN_PART and result.rule.startswith(_NOT_STORED):
+        stored = unkept(governed, str(result.error_message))
         result = announce(stored)
     return stored, result
 

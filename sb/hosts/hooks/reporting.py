@@ -12,9 +12,10 @@ from sb.hosts.hooks.guards.astray import FIELD, Astray, astray, warning
 from sb.hosts.hooks.guards.secrets import NO_MESSAGE, READ_SECRET, WITHHELD
 from sb.hosts.hooks.judged_call import JudgedCall
 from sb.hosts.hooks.session import HookSession
+from sb.kernel.calls.host_questions import ASKED_BY
 from sb.kernel.calls.intents import Intent
 from sb.kernel.execution.external import Report
-from sb.tools.hosted.contracts import KEPT, KEPT_NETWORK
+from sb.tools.hosted.contracts import KEPT, KEPT_IN_PART, KEPT_NETWORK
 from sb.tools.hosted.files import SESSION
 
 MOST_SHOWN = 4_000  # characters of what a call gave that are put on record
@@ -63,7 +64,7 @@ class Reports:
         named["summed_up"] = self._event.moment is Moment.BATCH
         if secret and native.error:
             native = native._replace(error=NO_MESSAGE)
-        if pending is not None and pending.tool_id in (KEPT, KEPT_NETWORK):
+        if pending is not None and pending.tool_id in (KEPT, KEPT_NETWORK, KEPT_IN_PART):
             from sb.hosts.hooks.snapshots.before_call import report_of
 
             args = self._calls.announced_args(pending)
@@ -149,6 +150,8 @@ class Reports:
             change = self._files.trees.end(tree, intent.idempotency_key, SESSION.get(), reported=False)
             if change is not None and change.rows:
                 return True
+        if intent.tool_id == KEPT_IN_PART and not self._calls.has_note(intent, ASKED_BY):
+            paths = self._files.stored_paths(intent.idempotency_key)
         return bool(paths) and self._files.have_changed(paths, intent.idempotency_key)
 
 

@@ -261,7 +261,9 @@ class ApprovalGate:
     def _needed(self, call: ToolCall) -> int:
         if call.recovery is not None and call.recovery.people > 1:
             return 2
-        return 2 if any(matches(pattern, call.tool_id) for pattern in self._settings.dual_control) else 1
+        names = (call.tool_id, *(tool_id for tool_id, _ in stood_for(call.spec, call.args)))
+        double = (matches(pattern, name) for pattern in self._settings.dual_control for name in names)
+        return 2 if any(double) else 1
 
     def _queue(self, call: ToolCall) -> None:
         """Refuse the call, and make the request that goes before a person with that."""

@@ -30,12 +30,14 @@ ADDED: Mapping[str, tuple[str, ...]] = {
         "host.mcp.destructive",
         "host.restore_over",
         "host.shell.kept",
+        "host.shell.kept_in_part",
         "host.shell.kept_network",
     ),
     REVERSAL_SURFACE: (
         "files.restore_over",
         "host.restore_over",
         "host.shell.kept",
+        "host.shell.kept_in_part",
         "host.shell.kept_network",
     ),
 }

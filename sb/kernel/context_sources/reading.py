@@ -16,7 +16,7 @@ _FETCHING = "host.fetch"
 _READING = "host.read"
 # Classes of command lines that may talk to the network.
 _OF_LINES = frozenset(
-    ("host.shell.network", "host.shell.destructive", "host.shell.kept", "host.shell.kept_network")
+    "host.shell.network host.shell.destructive host.shell.kept host.shell.kept_network host.shell.kept_in_part".split()
 )
 _OF_SERVERS = ("host.mcp", "host.mcp.destructive")
 

@@ -68,6 +68,7 @@ class Area(NamedTuple):
         project: the session's, real path; "" for none. home: of the user.
         protected: SecondBrain's own files and folders. guarded: places that decide how calls are judged.
         scratch: whether a folder below the project is one that a build makes, so that it may go without a snapshot.
+        built: like `scratch`, also of a folder that was changed in this session.
         limits: of one snapshot.
         tree: the project again if its tree can be stored; "" if not.
     """
@@ -77,6 +78,7 @@ class Area(NamedTuple):
     protected: Sequence[str] = ()
     guarded: Guarded = Guarded()
     scratch: Callable[[str], str] = lambda path: "it is not scratch"
+    built: Callable[[str], str] = lambda path: "it is not built"
     limits: Limits = Limits()
     tree: str = ""
 
@@ -92,6 +94,7 @@ class Plan(NamedTuple):
         why: why there is no snapshot, or "".
         no_room: whether that is because files of the project are more than it may hold.
         refused: the change of which none may be taken, whatever its size.
+        files, size: entries and bytes of what is stored.
     """
 
     keep: tuple[str, ...] = ()
@@ -99,6 +102,15 @@ class Plan(NamedTuple):
     why: str = ""
     no_room: bool = False
     refused: Change | None = None
+    files: int = 0
+    size: int = 0
+
+
+class PartPlan(NamedTuple):
+    """Plan for the changes of a line that runs whatever of them can be stored: those to store, and why others are lost."""
+
+    keep: tuple[str, ...]
+    lost: dict[str, str]
 
 
 def plan(changes: Sequence[Change], area: Area) -> Plan:
@@ -127,7 +139,44 @@ def plan(changes: Sequence[Change], area: Area) -> Plan:
             return Plan(why=str(refused), refused=change)
         except OSError as error:
             return Plan(why=f"{change.path} cannot be looked at: {error.strerror or error}")
-    return Plan(tuple(keep), tuple(let_go))
+    return Plan(tuple(keep), tuple(let_go), files=files, size=size)
+
+
+def plan_in_part(changes: Sequence[Change], area: Area, most: int) -> PartPlan:
+    """The plan for the part of a line's changes that can be stored; of a folder that cannot, for what is in it.
+
+    Args:
+        most: paths that it names.
+    """
+    keep, lost, left = dict[str, None](), dict[str, str](), area.limits
+    waiting = [change for change in reversed(changes) if os.path.lexists(change.path) or not change.removed]
+    while waiting:
+        change = waiting.pop()
+        if len(keep) + len(lost) + len(waiting) >= most:
+            lost[change.path] = f"the line changes more than {most} paths"
+            continue
+        planned = plan([change], area._replace(limits=left))
+        if planned.keep:
+            keep.update(dict.fromkeys(planned.keep))
+            left = Limits(left.max_bytes - planned.size, left.max_files - planned.files)
+        elif planned.refused is not None and (entries := _entries_of(change, area)):
+            waiting += entries
+        elif os.path.lexists(change.path):
+            lost[change.path] = planned.why or "is made again by a build, and more than a snapshot holds"
+    return PartPlan(tuple(keep), lost)
+
+
+def _entries_of(change: Change, area: Area) -> list[Change]:
+    """The entries of a folder that goes, as changes of their own; none where no snapshot may be taken of its name."""
+    if not (change.tree and change.removed) or os.path.islink(change.path) or not os.path.isdir(change.path):
+        return []
+    try:
+        of_project = _inside(change, area)
+        _refuse_name(change.path, area, area.project if of_project else "")
+        names = sorted(os.listdir(change.path), reverse=True)
+    except (Refused, OSError):
+        return []
+    return [Change(f"{change.path}/{name}", tree=True, removed=True) for name in names]
 
 
 def named_files(places: Iterable[str], area: Area) -> tuple[str, ...]:
@@ -245,6 +294,7 @@ def _measured(change: Change, area: Area, of_project: bool) -> tuple[int, int]:
     else:
         _refuse_name(change.path, area, root)
     files = size = 0
+    linked = dict[int, tuple[int, str]]()  # by file: its names that were not met yet, and one that was
     if not change.of_git and os.path.isfile(change.path):
         secret = secret_path(folded(change.path))
         if secret is not None and secret.kind != PRIVATE:
@@ -261,10 +311,15 @@ def _measured(change: Change, area: Area, of_project: bool) -> tuple[int, int]:
         files += 1
         size += status.st_size if kind == stat.S_IFREG else 0
         if kind == stat.S_IFREG and status.st_nlink > 1:
-            raise OtherNames(f"{path} has more than one name")
+            if not change.removed:
+                raise OtherNames(f"{path} has more than one name")
+            linked[status.st_ino] = (linked.get(status.st_ino, (status.st_nlink, ""))[0] - 1, path)
         if files > area.limits.max_files or size > area.limits.max_bytes:
             most = f"{area.limits.max_files} files or {human_bytes(area.limits.max_bytes)}"
             raise TooLarge(f"{change.path} has more than {most}, the limit of one snapshot")
+    elsewhere = next((path for left, path in linked.values() if left > 0), "")
+    if elsewhere and not (of_project and change.tree and not area.built(change.path)):
+        raise OtherNames(f"{elsewhere} has a name elsewhere, too")
     return files, size
 
 

@@ -6,6 +6,7 @@ import os
 import stat
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from sb.base.repository import git_root
 from sb.shell.programs.options import parsed
@@ -228,12 +229,16 @@ def _clean(working: _Working, arguments: list[str]) -> Effect:
     options = parsed(arguments[1:], "e", "--exclude --force? --quiet?")
     if set(options.values) - {"-f", "-d", "-x", "-X", "-q", "-e", "--force", "--quiet", "--exclude"}:
         raise Unknown("its options are not followed")
+    excluded = options.of("-e", "--exclude")
     everything = options.has("-x", "-X")
     repositories = len(options.values.get("-f", ())) + len(options.values.get("--force", ())) > 1
-    ignored = Ignored(lambda folder: _read_text(f"{working.root}/{folder}/.gitignore"))
+    if any("\n" in pattern for pattern in excluded):
+        raise Unknown("a pattern of it has several lines")
+    rules = (lambda folder: "") if everything else partial(_ignore_rules, working.root)
+    ignored = Ignored(rules, excluded) if excluded or not everything else None
     found: list[Change] = []
     specs = working.specs(options.rest or ["."])
-    search = _Untracked(working, None if everything else ignored, repositories=repositories)
+    search = _Untracked(working, ignored, repositories=repositories, ignored_alone=options.has("-X"))
     for spec in specs:
         search.collect(spec, found)
     return Effect(found, reads=("index", "staged", "ignore"))
@@ -288,9 +293,12 @@ def _is_same(working: _Working, one: str, other: str) -> bool:
 class _Untracked:
     """Finds what is not tracked."""
 
-    def __init__(self, working: _Working, ignored: Ignored | None, *, repositories: bool) -> None:
+    def __init__(
+        self, working: _Working, ignored: Ignored | None, *, repositories: bool, ignored_alone: bool
+    ) -> None:
         self._working = working
         self._ignored = ignored
+        self._ignored_alone = ignored_alone
         self._repositories = repositories
         self._left = _MOST_LOOKED_AT
         self._folders = {
@@ -308,7 +316,7 @@ class _Untracked:
             return True
         if path in self._working.index.entries:
             return False
-        if path and self._ignored is not None and self._ignored.surely(path, folder=is_folder):
+        if path and self._ignored is not None and self._stays(self._ignored, path, folder=is_folder):
             return False
         if not is_folder:
             found.append(Change(place, removed=True))
@@ -317,10 +325,16 @@ class _Untracked:
             return False
         return self._below(path, place, found)
 
+    def _stays(self, ignored: Ignored, path: str, *, folder: bool) -> bool:
+        """True if a path is not deleted for what the rules say of it."""
+        if self._ignored_alone:  # of a folder that stays something may go
+            return not folder and ignored.surely_taken(path, folder=False)
+        return ignored.surely(path, folder=folder)
+
     def _below(self, path: str, place: str, found: list[Change]) -> bool:
         mark = len(found)
         whole = bool(path) and path not in self._folders
-        if whole and self._ignored is None:
+        if whole and (self._ignored is None or self._ignored_alone):
             found.append(Change(place, tree=True, removed=True))
             return True
         names = sorted(os.listdir(place))
@@ -333,6 +347,10 @@ class _Untracked:
         if whole:  # all of it goes
             found[mark:] = [Change(place, tree=True, removed=True)]
         return whole
+
+
+def _ignore_rules(root: str, folder: str) -> str:
+    return _read_text(f"{root}/{folder}/.gitignore")
 
 
 def _read_text(path: str) -> str:

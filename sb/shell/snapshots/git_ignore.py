@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -26,11 +26,31 @@ class Ignored:
 
     Args:
         text: gives the `.gitignore` of a folder ("" is the root), "" for none.
+        first: patterns of a command line, which come before all others.
     """
 
-    def __init__(self, text: Callable[[str], str]) -> None:
+    def __init__(self, text: Callable[[str], str], first: Sequence[str] = ()) -> None:
         self._text = text
+        self._first = [rule for line in first if line == line.rstrip() and (rule := _rule(line))]
         self._rules: dict[str, list[Rule]] = {}
+
+    def surely_taken(self, path: str, *, folder: bool) -> bool:
+        """True if the command line takes a path again, and each folder above it, whatever other rules say."""
+        parts = path.split("/")
+        depths = range(1, len(parts) + 1)
+        return all(self._takes("/".join(parts[:at]), folder=folder or at < len(parts)) for at in depths)
+
+    def _takes(self, path: str, *, folder: bool) -> bool:
+        for rule in reversed(self._first):
+            if rule.folders and not folder:
+                continue
+            if rule.fits is None:
+                return False
+            if rule.fits.fullmatch(path) and not (
+                rule.again and re.fullmatch(rule.fits.pattern, path, re.DOTALL) is None
+            ):
+                return rule.again
+        return False
 
     def surely(self, path: str, *, folder: bool) -> bool:
         """True if a path below the root is ignored, by itself or with a folder above it."""
@@ -40,18 +60,25 @@ class Ignored:
 
     def _matched(self, parts: list[str], *, folder: bool) -> bool:
         """True if the last rule that fits a path ignores it."""
+        found = self._found(self._first, "/".join(parts), folder=folder)
         for depth in range(len(parts) - 1, -1, -1):
-            here, below = "/".join(parts[:depth]), "/".join(parts[depth:])
-            for rule in reversed(self._of(here)):
-                if rule.folders and not folder and not rule.again:
-                    continue
-                if rule.fits is None:
-                    if rule.again:
-                        return False
-                    continue
-                if rule.fits.fullmatch(below):
-                    return not rule.again
-        return False
+            if found is None:
+                here, below = "/".join(parts[:depth]), "/".join(parts[depth:])
+                found = self._found(self._of(here), below, folder=folder)
+        return bool(found)
+
+    def _found(self, rules: Sequence[Rule], below: str, *, folder: bool) -> bool | None:
+        """True if the last of these rules that fits a path ignores it, None if none fits."""
+        for rule in reversed(rules):
+            if rule.folders and not folder and not rule.again:
+                continue
+            if rule.fits is None:
+                if rule.again:
+                    return False
+                continue
+            if rule.fits.fullmatch(below):
+                return not rule.again
+        return None
 
     def _of(self, folder: str) -> list[Rule]:
         if folder not in self._rules:

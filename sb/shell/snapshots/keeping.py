@@ -65,6 +65,7 @@ class Kept(NamedTuple):
         others: the class of the parts that are not followed, whose changes are none of these.
         extra: contents by path that undoing needs besides.
         named: paths that the commands name which are not followed; they may change any of them.
+        seen: the changes that are known where not all are.
     """
 
     changes: tuple[Change, ...] | None = ()
@@ -72,6 +73,7 @@ class Kept(NamedTuple):
     others: int = READ
     extra: Mapping[str, bytes] = MappingProxyType({})
     named: tuple[str, ...] = ()
+    seen: tuple[Change, ...] = ()
 
 
 def _git_effect(folder: str, arguments: Sequence[str]) -> Effect:
@@ -110,13 +112,13 @@ class Keeping:
 
     def result(self, judge: Judge) -> Kept:
         """The changes of the whole line."""
-        if self._why or judge.paths.guards("."):
-            return Kept(
-                None, self._why or "it runs in a folder that decides how calls are judged", self._others
-            )
         absent = {change.path for change in self._changes if not os.path.lexists(change.path)}
-        kept = (change for change in self._changes if not _has_above(change.path, absent))
-        return Kept(tuple(kept), "", self._others, self._extra, tuple(self._named))
+        kept = tuple(change for change in self._changes if not _has_above(change.path, absent))
+        if judge.paths.guards("."):
+            return Kept(None, "it runs in a folder that decides how calls are judged", self._others)
+        if self._why:
+            return Kept(None, self._why, self._others, self._extra, tuple(self._named), kept)
+        return Kept(kept, "", self._others, self._extra, tuple(self._named))
 
     def end(self) -> None:
         """Leave out what follows: the line is judged again, for what a loop sets last."""

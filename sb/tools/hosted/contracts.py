@@ -35,6 +35,8 @@ SHELL = {
 }
 # Command lines of which a snapshot is taken first, and those that besides do what network commands do.
 KEPT, KEPT_NETWORK = "host.shell.kept", "host.shell.kept_network"
+# Destructive command lines of which a part can be stored first: a person is asked as without.
+KEPT_IN_PART = "host.shell.kept_in_part"
 
 _TOOL = ToolArgSchema("tool", description="The host's own name of the tool.")
 _INPUT = ToolArgSchema(
@@ -66,6 +68,12 @@ _KEPT = [
         description="true: other changes than those of the paths are not known, and not undone.",
     ),
 ]
+_KEPT_IN_PART = [
+    *_COMMAND,
+    ToolArgSchema("lost", "array", description="path of what no snapshot may hold, and why."),
+    ToolArgSchema("stands_for", "array", description="The tools that it would be without a snapshot."),
+    ToolArgSchema("partly", "boolean", description="true: a part is stored; false: nothing."),
+]
 _PATHS = [
     _TOOL,
     ToolArgSchema("paths", "array", description="Absolute paths of the files that are changed."),
@@ -84,6 +92,9 @@ _RESTORED = ReversalSpec(
     probe_capability="host.changed",
 )
 _RESTORED_OVER = replace(_RESTORED, irreversible_when={})
+_RESTORED_IN_PART = replace(
+    _RESTORED, reversal_class=ReversalClass.COMPENSABLE, irreversible_when={"partly": False}
+)
 _NO_WAY_BACK = ReversalSpec(ReversalClass.COMPENSABLE)  # ordinary work; nothing knows how to take it back
 
 
@@ -159,6 +170,16 @@ def _register_kept(registry: ToolRegistry, files: HostedFiles) -> None:
             reversal=_RESTORED_OVER,
             stood_for={name: of for of, name in SHELL.items()},
         )
+    _register(
+        registry,
+        KEPT_IN_PART,
+        "Run a destructive command line after a snapshot of the part of its changes that one may hold.",
+        SafetyClass.DESTRUCTIVE,
+        files.keep_part,
+        args_schema=_KEPT_IN_PART,
+        reversal=_RESTORED_IN_PART,
+        stood_for={name: of for of, name in SHELL.items()},
+    )
 
 
 def _reversal(safety_class: SafetyClass) -> ReversalSpec | None:

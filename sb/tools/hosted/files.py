@@ -28,7 +28,9 @@ DESTROYS = "host.shell.destructive"
 # The session whose call is judged, which its snapshots count for; "" outside of one.
 SESSION: ContextVar[str] = ContextVar("session", default="")
 
-
+# The paths of a line that are stored although a person is asked about it: no part of what that person approves, since
+# others may be there by then.
+PART: ContextVar[Sequence[str]] = ContextVar("part", default=())
 # Contents by path that the snapshot of the judged line needs besides: git's objects.
 EXTRA: ContextVar[Mapping[str, bytes]] = ContextVar("extra", default=MappingProxyType({}))
 
@@ -131,12 +133,17 @@ class HostedFiles:
             ToolError: the snapshot cannot be taken, or the tree of a call that destroys, with the reason.
         """
         if paths or not tree:
-            self.take(paths, idempotency_key, extra=EXTRA.get())
+            self.take(paths, idempotency_key, extra=EXTRA.get(), hard_links=True)
         if tree and self.trees is not None:
             why = self.trees.begin(tree, idempotency_key, SESSION.get())
             if why and DESTROYS in stands_for:
                 self.trees.forget(tree, idempotency_key)
                 raise denied(f"the project's tree was not stored: {why}")
+
+    def keep_part(self, command: str, *, idempotency_key: str = "", **_: Any) -> None:
+        """Take a snapshot of the part of a line's changes that one may hold; raises ToolError."""
+        if PART.get():
+            self.take(PART.get(), idempotency_key, extra=EXTRA.get(), hard_links=True)
 
     def take(
         self,
@@ -224,6 +231,13 @@ class HostedFiles:
             return [path for path in paths if self._has_snapshot(key_of_file(key, path))]
         held = {entry.path for entry in pack.entries}
         return [path for path in paths if path in held]
+
+    def stored_paths(self, key: str) -> list[str]:
+        """The paths that the snapshot of a call was taken of."""
+        from sb.store.path_states import roots_of
+
+        pack = self._pack(key)
+        return [] if pack is None else list(roots_of(pack))
 
     def _pack(self, key: str) -> Pack | None:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shlex
@@ -33,8 +34,8 @@ from sb.shell.snapshots.local_effects import (
     is_of_files,
 )
 from sb.shell.snapshots.overwriting import Change
-from sb.tools.hosted.contracts import KEPT, KEPT_NETWORK, SHELL
-from sb.tools.hosted.files import EXTRA, SESSION, HostedFiles
+from sb.tools.hosted.contracts import KEPT, KEPT_IN_PART, KEPT_NETWORK, SHELL
+from sb.tools.hosted.files import EXTRA, PART, SESSION, HostedFiles
 from sb.tools.hosted.trees import TreeChange
 
 _PATTERN = f"[{STAR}{QUESTION}{BRACKET}]"
@@ -63,21 +64,53 @@ def with_snapshot(
         confined: the system holds the call to the project and scratch; None for a snapshot of what the line names alone.
     """
     own_processes = bool(confined) and session.confining.has_own_processes
-    if not session.config.hooks.keep:
+    if not _may_be_kept(governed, session):
         return governed
-    destroys = governed.safety_class is SafetyClass.DESTRUCTIVE
-    if destroys and session.calls.was_denied(session.run, governed.tool_id, governed.args):
-        return governed
+    with judged_by(session.context.rules):
+        if confined is None:
+            return _named_kept(governed, _area(session))
+        stored = kept_in(call, governed, _area(session), confined=confined, own_processes=own_processes)
+    return _with_room(stored, governed, session)
 
+
+def with_part(governed: GovernedCall, session: HookSession) -> GovernedCall:
+    """A call whose snapshot could not be taken, with one of the part of its changes that can be stored."""
+    if not _may_be_kept(governed, session):
+        return governed
+    with judged_by(session.context.rules):
+        return _with_room(_in_part(governed, _area(session)), governed, session)
+
+
+def _with_room(stored: GovernedCall, governed: GovernedCall, session: HookSession) -> GovernedCall:
+    """The call as it was where there is no room for the part that would be stored."""
+    return governed if stored.part and session.files.too_large(stored.part) else stored
+
+
+def _in_part(governed: GovernedCall, area: Callable[[], Area]) -> GovernedCall:
+    if (
+        governed.tool_id != SHELL[SafetyClass.DESTRUCTIVE]
+        or governed.refused
+        or "command" not in governed.args
+    ):
+        return governed
+    from sb.hosts.hooks.snapshots.in_part import in_part  # few lines need it
+
+    return in_part(governed, area(), MOST_PATHS)
+
+
+def _may_be_kept(governed: GovernedCall, session: HookSession) -> bool:
+    destroys = governed.safety_class is SafetyClass.DESTRUCTIVE
+    denied = destroys and session.calls.was_denied(session.run, governed.tool_id, governed.args)
+    return session.config.hooks.keep and not denied
+
+
+def _area(session: HookSession) -> Callable[[], Area]:
     def area() -> Area:
         # The project and the time of the session's first event.
         facts, begun = session.started or ({"project": session.project}, session.runtime.log.clock.now())
         return area_of(session.context, session.config, str(facts.get("project", "")), begun)
 
-    with judged_by(session.context.rules):
-        if confined is None:
-            return _named_kept(governed, cache(area))
-        return kept_in(call, governed, area, confined=confined, own_processes=own_processes)
+    return cache(area)
 
 
 def kept_in(
@@ -97,8 +130,8 @@ def kept_in(
     area = cache(area)
     named = _named_kept(governed, area)
     if confined and named == governed:
-        return _held(call, named, area, own_processes)
-    return _with_tree(named, area)
+        return _in_part(_held(call, named, area, own_processes), area)
+    return _in_part(_with_tree(named, area), area)
 
 
 def _held(
@@ -282,11 +315,12 @@ def unkept(governed: GovernedCall, why: str, *, no_room: bool = False) -> Govern
 @contextmanager
 def with_extra(governed: GovernedCall) -> Iterator[None]:
     """Let the snapshot of a call hold what undoing it needs besides its paths."""
-    token = EXTRA.set(governed.effects.changes.extra)
+    extra, part = EXTRA.set(governed.effects.changes.extra), PART.set(governed.part)
     try:
         yield
     finally:
-        EXTRA.reset(token)
+        EXTRA.reset(extra)
+        PART.reset(part)
 
 
 def report_of(call: NativeCall, pending: Intent, args: dict[str, Any], files: HostedFiles) -> Report:
@@ -294,10 +328,15 @@ def report_of(call: NativeCall, pending: Intent, args: dict[str, Any], files: Ho
 
     A line that failed may have changed files before it did, and those can be undone as well.
     """
-    paths = [path for path in args.get("paths", ()) if isinstance(path, str)]
-    key, tree = pending.idempotency_key, _ended_tree(args, pending, files)
-    changed = bool(paths and files.have_changed(paths, key)) or bool(tree and not tree.unchanged)
     failed = call.error or ("interrupted" if call.interrupted else "")
+    lost = _lost_rows(args, failed=bool(failed))
+    paths = [path for path in args.get("paths", ()) if isinstance(path, str)]
+    if pending.tool_id == KEPT_IN_PART:
+        paths = files.stored_paths(pending.idempotency_key)
+    key, tree = pending.idempotency_key, _ended_tree(args, pending, files)
+    changed = (
+        bool(paths and files.have_changed(paths, key)) or bool(tree and not tree.unchanged) or bool(lost)
+    )
     if failed and not changed:
         return Report(None, call.error, call.interrupted, call.ms)
     partly = bool(args.get("partly") or args.get("tree"))
@@ -308,12 +347,23 @@ def report_of(call: NativeCall, pending: Intent, args: dict[str, Any], files: Ho
     value: dict[str, Any] = {} if partly and not rows else {"files": rows}
     if tree is not None:
         value |= {name: item for name, item in tree.to_dict().items() if name != "not_undone" or not rows}
+    if lost:
+        value["not_restored"] = lost
+    if lost and not rows:
+        value["not_undone"] = f"what it changed is not stored: {lost[0]['path']} {lost[0]['why']}"
     if failed:
         value["failed"] = one_line(failed, MOST_OF_AN_ERROR)
     is_network = pending.tool_id == KEPT_NETWORK
     return Report(
         value, latency_ms=call.ms, unchanged=not (rows or is_network or tree is None or not tree.unchanged)
     )
+
+
+def _lost_rows(args: dict[str, Any], *, failed: bool) -> list[dict[str, str]]:
+    """The paths of a call that has ended which were not stored; of one that failed those that are gone."""
+    rows = [row for row in args.get("lost", ()) if isinstance(row, dict)]
+    named = [{"path": str(row.get("path")), "why": str(row.get("why"))} for row in rows]
+    return [row for row in named if not failed or not os.path.lexists(row["path"])]
 
 
 def _ended_tree(args: dict[str, Any], pending: Intent, files: HostedFiles) -> TreeChange | None:
@@ -336,7 +386,8 @@ def area_of(context: JudgingContext, config: Config, folder: str, begun: float) 
     limits = Limits(config.undo.call_max_bytes, config.undo.call_max_files)
     protected = [str(path) for path in context.protected]
     tree = project if project and is_repository(project) and not trees_off(config) else ""
-    return Area(project, home, protected, context.guarded, scratch(project, begun), limits, tree)
+    built = scratch(project, math.inf)
+    return Area(project, home, protected, context.guarded, scratch(project, begun), built, limits, tree)
 
 
 def is_repository(project: str) -> bool:
