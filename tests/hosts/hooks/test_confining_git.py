@@ -99,3 +99,53 @@ def test_innocent_neighbour_allows_nothing_beside_it(repository: Host) -> None:
     (vscode / "tasks.json").write_text("evil")
     repository.after("Bash", "t1", command=command)
     assert [path.name for path in vscode.iterdir()] == ["extensions.json"]
+
+
+@pytest.fixture
+def linked(repository: Host, monkeypatch: pytest.MonkeyPatch) -> Host:
+    """The same with a commit and a worktree beside the project, in a folder that no command writes."""
+    monkeypatch.setattr("sb.hosts.hooks.confined.confining.temporary_folders", list)
+    monkeypatch.setattr("sb.hosts.hooks.confined.confining.SHARED_MEMORY", "/data/none")
+    git(repository.project, "commit", "-q", "--allow-empty", "-m", "begin")
+    for name in ("../wt", "../wt2", "inner"):
+        git(repository.project, "worktree", "add", "-q", name)
+    (repository.project / "docs").mkdir()
+    return repository
+
+
+# Git takes a worktree by its path, from wherever the line is by then, or by the end of its path.
+REMOVES = (
+    "git worktree remove ../wt", "git worktree remove --force ../wt", "git worktree remove wt", "git worktree remove -f -- wt; ls", "cd docs && git worktree remove ../../wt",
+    "git -C inner worktree remove wt", "cd ../wt && git worktree remove .", "git worktree remove $PWD/../wt", "git worktree remove \"$WT\"", "git worktree move ../wt ../wt3", "bash -c 'git worktree remove ../wt'",
+    "git worktree list | awk '{print $1}' | xargs -n1 git worktree remove", "for w in wt; do git worktree remove $w; done", "env A=1 git worktree remove ../wt",
+)  # fmt: skip
+
+
+@rows("command", REMOVES)
+def test_worktree_outside_is_named_before_git_deletes_it(command: str, linked: Host) -> None:
+    verdict = linked.before("Bash", command=command)
+    assert verdict.decision is Decision.DENY
+    assert f"writes {linked.project.parent / 'wt'}, outside of the project" in verdict.reason
+
+
+@rows(
+    "command",
+    [
+        "git worktree remove inner",
+        "git worktree list",
+        "git worktree prune",
+        "git worktree remove ../nothing",
+        "git remote remove wt",
+        "echo git worktree remove ../wt",
+    ],
+)
+def test_line_that_deletes_no_worktree_outside_asks_for_none(command: str, linked: Host) -> None:
+    assert linked.before("Bash", command=command) == HookVerdict()
+
+
+def test_record_that_no_worktree_names_in_turn_opens_nothing(linked: Host, tmp_path: Path) -> None:
+    """An agent writes git's records of worktrees, and could have one name a folder of the person."""
+    photos = tmp_path / "photos"
+    (photos / ".git").mkdir(parents=True)
+    (linked.project / ".git" / "worktrees" / "wt" / "gitdir").write_text(f"{photos}/.git\n")
+    assert linked.before("Bash", command="git worktree remove photos") == HookVerdict()

@@ -31,7 +31,7 @@ from sb.hosts.confinement.needs import (
 from sb.hosts.confinement.profile import Grounds, Profile, contains, make_profile
 from sb.hosts.confinement.store import ConfineStore
 from sb.hosts.confinement.symptoms import Symptoms
-from sb.hosts.hooks.confined.approved_paths import decides, made_files, made_folders
+from sb.hosts.hooks.confined.approved_paths import decides, made_files, made_folders, moved_trees
 from sb.hosts.hooks.confined.session_settings import is_made_settings
 from sb.hosts.hooks.judged_call import JudgedCall
 from sb.kernel.calls.approval import OUTSIDE_CONFINEMENT, WRITES_OUTSIDE
@@ -66,6 +66,7 @@ class Confined(NamedTuple):
         withheld: credentials that its programs use, which it cannot read.
         disclosed: the existing files with credentials that it reads, as far as it may open them.
         failure: what its last run could not write or read.
+        trees: those of `opened` that are linked worktrees, which it deletes or moves.
     """
 
     command: str
@@ -80,6 +81,7 @@ class Confined(NamedTuple):
     withheld: tuple[str, ...] = ()
     disclosed: tuple[str, ...] = ()
     failure: Mapping[str, Sequence[str]] = MappingProxyType({})
+    trees: tuple[str, ...] = ()
 
     @property
     def is_plain(self) -> bool:
@@ -114,7 +116,8 @@ class CallRights:
         profile = self.profile(needs.rows)
         folders = list(made_folders(commands, folder))
         made = [*folders, *made_files(commands, folder)]
-        writes = [*call.written, *folders, *failure.get("writes", ())]
+        trees = list(moved_trees(commands, self._root(folder)))
+        writes = [*call.written, *folders, *failure.get("writes", ()), *trees]
         beyond = [path for path in dict.fromkeys(map(_real, writes)) if not profile.may_write(path)]
         beyond = [path for path in beyond if not (is_made_settings(path) or _is_device(path))]
         opened = make_profile(self.grounds, needs.rows, beyond).opened if beyond else ()
@@ -136,7 +139,13 @@ class CallRights:
                 path for path in call.effects.disclosed if not any(contains(place, path) for place in closed)
             ),
             failure,
+            tuple(path for path in opened if path in trees),
         )
+
+    def _root(self, folder: str) -> str:
+        """The root of the repository that a call is in, if it is one of the project, else the project."""
+        root = git_root(folder)
+        return root if self.project and contains(self.project, root) else self.project
 
     def _needs(self, call: JudgedCall, folder: str) -> Needs:
         command, commands = call.command, call.effects.commands
@@ -238,10 +247,10 @@ class CallRights:
                 f"sets {setting} in git's configuration, which may run a program later, outside of confinement"
             )
         # A person has to agree to a destructive line anyway, which names what it changes; but not where what it harms
-        # is stored first.
+        # is stored first, and git takes the end of a path for a worktree that may be anywhere.
         destroys = safety_class is SafetyClass.DESTRUCTIVE
         yield from self._asks_for_writes(
-            () if destroys and not harms_files_alone(confined.commands) else confined.opened,
+            confined.trees if destroys and not harms_files_alone(confined.commands) else confined.opened,
             confined.failure.get("writes", ()),
         )
         for path in confined.failure.get("reads", ()) if confined.readable or confined.needs else ():
