@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from sb.hosts.confinement import probing, processes
+from sb.hosts.confinement.landlock_start import NO_UPDATES
 from sb.hosts.confinement.profile import MOST_SIBLINGS, Profile, contains
 
 NAME = "bubblewrap"
@@ -67,6 +68,8 @@ def arguments(profile: Profile, denied: Path) -> list[str]:
 
 def _options(profile: Profile, denied: Path) -> Iterator[str]:
     yield from ("--unshare-user", "--cap-drop", "ALL", "--setenv", INSIDE, NAME)
+    for name, value in NO_UPDATES.items():
+        yield from ("--setenv", name, value)
     yield from ("--ro-bind", "/", "/", "--bind", "/proc", "/proc")
     for path in _CLOSED_IN_PROC:
         if os.access(path, os.W_OK):
@@ -81,6 +84,8 @@ def _options(profile: Profile, denied: Path) -> Iterator[str]:
     for path in (*profile.writable, *profile.held):
         if path != SHARED_MEMORY:
             yield from ("--bind-try", path, path)
+    for path in profile.emptied:
+        yield from ("--tmpfs", path)
     for path in profile.read_only:
         yield from ("--ro-bind-try", path, path)
     for path in profile.work:

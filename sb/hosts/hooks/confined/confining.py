@@ -26,6 +26,7 @@ from sb.hosts.confinement.profile import (
     Profile,
     closed_places,
     contains,
+    make_caches,
     make_profile,
     own_and_private,
     without_nested,
@@ -210,9 +211,7 @@ class Confining:
             self._begin_watch(confined)
             return
         self.store.set_mode(on=True, required=self.mode == "require")
-        for need in confined.needs:
-            for cache in need.caches:
-                (self._context.home / cache).mkdir(parents=True, exist_ok=True)
+        make_caches(self._home, confined.needs)
         default = self._begin_watch(confined)
         self._put_profile(confined.folder, default)
         if confined.is_plain:
@@ -296,6 +295,8 @@ class Confining:
         home = self._config.home
         own, private = own_and_private(home, self._context.protected)
         resident.make_folders(home)  # what is not there could not be closed, and is made later
+        if not self._looks_only:
+            make_caches(self._home)
         grounds = Grounds(
             self._home,
             self._project,
