@@ -41,6 +41,7 @@ _CLOSED_IN_PROC = (
 GAPS = ("sockets without a path (the abstract ones of Linux) can be reached",)
 SHARED_MEMORY = "/dev/shm"
 INSIDE = "SB_CONFINED"  # a variable of confined commands
+REPOSITORY = "repository"
 
 
 def find() -> str:
@@ -61,7 +62,7 @@ def arguments(profile: Profile, denied: Path) -> list[str]:
     """The options that hold a command to a profile.
 
     Args:
-        denied: holds `file` and `folder`, which nobody may open; see `make_denied`.
+        denied: holds what stands in for other places; see `make_denied`.
     """
     return [*_options(profile, denied)]
 
@@ -88,6 +89,8 @@ def _options(profile: Profile, denied: Path) -> Iterator[str]:
         yield from ("--tmpfs", path)
     for path in profile.read_only:
         yield from ("--ro-bind-try", path, path)
+    for path in profile.passed_over:
+        yield from ("--ro-bind", str(denied / REPOSITORY), path)
     for path in profile.work:
         yield from ("--bind-try", path, path)
     for folder, names in _by_folder(inside):
@@ -139,7 +142,7 @@ def _writable_beside(folder: str, names: set[str]) -> Iterator[str]:
 
 
 def make_denied(folder: Path) -> None:
-    """Make the file and the folder that stand in for what nobody may open.
+    """Make the file and the folder that stand in for what nobody may open, and an empty repository, which git passes over.
 
     Raises:
         OSError: they cannot be made.
@@ -150,6 +153,11 @@ def make_denied(folder: Path) -> None:
         with suppress(FileExistsError):
             os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o000))
     below.mkdir(mode=0o000, exist_ok=True)
+    for name in ("objects", "refs"):
+        (folder / REPOSITORY / ".git" / name).mkdir(parents=True, exist_ok=True)
+    head = folder / REPOSITORY / ".git" / "HEAD"
+    if not head.exists():
+        head.write_text("ref: refs/heads/main\n", encoding="utf-8")
 
 
 def probe(program: str, folder: Path) -> str:

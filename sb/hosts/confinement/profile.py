@@ -101,6 +101,7 @@ class Profile:
             mounted that a process from before could put a link in the place of.
         nested: those of `writable` that hold the project and lie in another one: mounted under the same condition.
         emptied: folders in whose place the command has an empty one, which is gone when it ends.
+        passed_over: folders in whose place it has an empty repository, which it cannot change.
     """
 
     opened: tuple[str, ...] = ()
@@ -115,6 +116,7 @@ class Profile:
     work: tuple[str, ...] = ()
     nested: tuple[str, ...] = ()
     emptied: tuple[str, ...] = ()
+    passed_over: tuple[str, ...] = ()
 
     def may_write(self, path: str) -> bool:
         """True for a path that a call under this profile can create, change and remove."""
@@ -201,6 +203,12 @@ def make_profile(grounds: Grounds, needs: Iterable[Need] = (), opened: Sequence[
         nested=tuple(path for path in roots if path in own and _is_inside(path, roots)),
         emptied=tuple(_emptied(grounds.home, [*roots, *opened])),
     )
+
+
+def with_modes(profile: Profile, project: str) -> Profile:
+    """The profile of a call that changes modes alone, and may do so everywhere in the project."""
+    kept = (path for path in profile.read_only if path in profile.closed or not contains(project, path))
+    return replace(profile, read_only=tuple(kept))
 
 
 def without_nested(profile: Profile, lost: Sequence[str]) -> Profile:

@@ -7,13 +7,15 @@ import shutil
 import socket
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from sb.hosts.confinement import bubblewrap
 from sb.hosts.confinement.needs import needs_of
-from sb.hosts.confinement.profile import MOST_SIBLINGS, make_caches
+from sb.hosts.confinement.profile import MOST_SIBLINGS, make_caches, with_modes
+from sb.hosts.hooks.confined.session_settings import make_settings
 from sb.shell.places.guarded import Guarded
 from sb.shell.places.guarded import Place as GuardedPlace
 from tests.hosts.confinement.conftest import Place, git
@@ -155,6 +157,30 @@ def test_folder_of_npx_is_made_where_npm_has_been_used(place: Place) -> None:
     npm.symlink_to("elsewhere")
     make_caches(str(place.home))
     assert os.listdir(npm) == []
+
+
+def test_git_passes_over_a_held_folder_when_it_removes_ignored_files(place: Place) -> None:
+    """Else it fails at what it cannot remove, with all the rest removed."""
+    made = place.project / ".claude"
+    assert make_settings(str(place.project)) is False
+    made.rmdir()
+    assert make_settings(str(place.project))
+    (place.project / ".git" / "info" / "exclude").write_text("*.o\n")
+    line = "touch a.o; git clean -fdx; echo $?; touch a.o; git stash -a; echo $?; rm -rf .claude; mv .claude x; touch .claude/settings.json; ls"
+    done = place.run(line, replace(place.profile(), passed_over=(str(made),)))
+    assert [word for word in done.stdout.split() if word.isdigit()] == ["0", "0"], done.stderr
+    assert "a.o" not in done.stdout.splitlines()
+    assert os.listdir(made) == [".gitignore"]
+
+
+def test_line_that_changes_modes_alone_may_do_so_in_the_whole_project(place: Place) -> None:
+    hooks, settings = place.project / ".git" / "hooks", place.project / ".claude" / "settings.json"
+    (hooks / "pre-push").write_text("#!/bin/sh\n")
+    settings.write_text("{}")
+    assert place.run("chmod -R u+w .").returncode == 1
+    profile = with_modes(place.profile(), str(place.project))
+    assert place.run("chmod -R g-w,o-w .", profile).returncode == 0
+    assert place.run("chmod -R u+w ~/.claude", profile).returncode == 1
 
 
 def test_nothing_asks_for_a_newer_version_on_every_run(place: Place) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -149,3 +150,72 @@ def test_record_that_no_worktree_names_in_turn_opens_nothing(linked: Host, tmp_p
     (photos / ".git").mkdir(parents=True)
     (linked.project / ".git" / "worktrees" / "wt" / "gitdir").write_text(f"{photos}/.git\n")
     assert linked.before("Bash", command="git worktree remove photos") == HookVerdict()
+
+
+def options_of(host: Host) -> bytes:
+    return b"".join(path.read_bytes() for path in (host.home / "confine" / "tickets").glob("*.options"))
+
+
+@pytest.mark.parametrize("command", ["git clean -fdx", "git stash -a", "git clean -fdX && npm test"])
+def test_placeholder_is_passed_over_by_git_that_removes_ignored_files(command: str, repository: Host) -> None:
+    repository.configure("hooks: {approval: ask}\nundo: {tree_ms: 60000}\n")
+    assert repository.before("Bash", "t1", command=command).decision is not Decision.DENY
+    placeholder = repository.project / ".claude"
+    assert f"denied/repository\0{placeholder}\0".encode() in options_of(repository)
+    repository.after("Bash", "t1", command=command)
+    (placeholder / "settings.json").write_text("{}")  # the person's: git is to see it as it is
+    repository.before("Bash", "t2", command=command)
+    assert b"denied/repository" not in options_of(repository)
+    repository.after("Bash", "t2", command=command)
+    (placeholder / "settings.json").unlink()
+
+
+def test_agent_is_told_that_the_placeholder_is_nothing_to_see_to(repository: Host) -> None:
+    command = "git clean -fdx; git status"
+    error = "warning: failed to remove .claude/.gitignore: Read-only file system"
+    repository.before("Bash", "t1", command="make")
+    fields = {"tool_name": "Bash", "tool_use_id": "t1", "tool_input": {"command": command}}
+    told = repository.tell("PostToolUseFailure", **fields, error=error).context
+    assert f"SecondBrain keeps {repository.project}/.claude/.gitignore there" in told
+    assert "repeat" not in told
+    told = repository.tell(
+        "PostToolUseFailure", **fields, error=f"{error}\ntouch: /srv/x: Read-only file system"
+    ).context
+    assert "it may not write /srv/x" in told
+    assert ".claude" not in told
+
+
+HOOKS = b"--ro-bind-try\0%b/.git/hooks\0"
+
+
+@pytest.mark.parametrize(
+    "command", ["chmod -R u+w .", "chmod -R u+w . 2>/dev/null && chmod 755 a.txt; echo done"]
+)
+def test_agreed_modes_of_a_whole_folder_are_those_of_hooks_too(command: str, repository: Host) -> None:
+    repository.configure("hooks: {approval: ask}\n")
+    assert repository.before("Bash", "t1", command=command).decision is Decision.ASK
+    assert options_of(repository)
+    assert HOOKS % os.fsencode(repository.project) not in options_of(repository)
+    repository.after("Bash", "t1", command=command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "chmod -R u+w . && python3 x.py",
+        "chmod -R u+w . > .git/hooks/pre-push",
+        "chmod -R u+w . > x",
+        "chmod -R u+w $(python3 x.py)",
+        "chmod -R u+w .; ./chmod",
+        "chmod +x a.txt",
+        "PATH=. chmod -R u+w .",
+        "chmod -R u+w . & sh x.sh",
+    ],
+)
+def test_line_that_does_more_changes_no_hooks(command: str, repository: Host) -> None:
+    repository.configure("hooks: {approval: ask}\n")
+    repository.before("Bash", "t1", command=command)
+    folders = [path.read_bytes() for path in (repository.home / "confine").glob("folders/**/options")]
+    held = HOOKS % os.fsencode(repository.project)
+    assert all(held in options for options in (options_of(repository) or held, *folders))
+    repository.after("Bash", "t1", command=command)

@@ -29,6 +29,7 @@ from sb.hosts.confinement.profile import (
     make_caches,
     make_profile,
     own_and_private,
+    with_modes,
     without_nested,
 )
 from sb.hosts.confinement.sockets import control_sockets
@@ -41,7 +42,12 @@ from sb.hosts.hooks.calls.context import NOT_CONFINED, SHELL_PREFIX, JudgingCont
 from sb.hosts.hooks.calls.reading import texts
 from sb.hosts.hooks.confined.approved_paths import make, remove_unused
 from sb.hosts.hooks.confined.call import LONGEST, CallRights, Confined, advice, uses_repository
-from sb.hosts.hooks.confined.session_settings import make_settings, remove_settings
+from sb.hosts.hooks.confined.session_settings import (
+    is_made_settings,
+    make_settings,
+    remove_settings,
+    settings_of,
+)
 from sb.hosts.hooks.event import Finding, HookEvent, Moment
 from sb.hosts.hooks.judged_call import JudgedCall
 from sb.hosts.runs import Run, Runs
@@ -178,7 +184,7 @@ class Confining:
         if confined is None:
             return Finding(_HELD_UP.format(one_line(keyed, LONGEST)))
         if self._run is not None:
-            return Finding(_beyond_run(confined))
+            return Finding(confined.beyond_run)
         movable = [Ask(OUTSIDE_CONFINEMENT, _MOVABLE, AnsweredBy.BY_HOST)] if self._lost else []
         return Finding(asks=(*self._rights.asks(confined, call), *movable))
 
@@ -231,7 +237,12 @@ class Confining:
             work=default.work,
             unreadable=unreadable,
             writable=(*profile.writable, *alone),
+            passed_over=tuple(filter(is_made_settings, map(settings_of, (self._project, *self._started))))
+            if confined.cleans
+            else (),
         )
+        if confined.modes:
+            granted = with_modes(granted, self._project)
         if (
             self._project
             and any(need.credentials for need in confined.needs)
@@ -479,16 +490,6 @@ def switch_off(home: Home) -> None:
     folder = home.folder / "confine"
     if folder.is_dir() and not (folder / OFF).exists():
         (folder / OFF).touch(mode=0o600)
-
-
-def _beyond_run(confined: Confined) -> str:
-    """The reason why a call cannot work in a host that is confined as a whole, or ""."""
-    reasons = [confined.outside] if confined.outside else []
-    reasons += [f"writes {one_line(path, LONGEST)}" for path in confined.opened]
-    reasons += [f"opens {one_line(path, LONGEST)}" for path in confined.readable]
-    if not reasons:
-        return ""
-    return f"{reasons[0]}, which nobody can allow under `sb run` (ask the user to do it in a terminal)"
 
 
 def _is_linked() -> bool:
