@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from sb.hosts.confinement import probing, processes
+from sb.hosts.confinement.landlock_start import NO_UPDATES
 from sb.hosts.confinement.profile import MOST_SIBLINGS, Profile, contains
 
 NAME = "bubblewrap"
@@ -40,6 +41,7 @@ _CLOSED_IN_PROC = (
 GAPS = ("sockets without a path (the abstract ones of Linux) can be reached",)
 SHARED_MEMORY = "/dev/shm"
 INSIDE = "SB_CONFINED"  # a variable of confined commands
+REPOSITORY = "repository"
 
 
 def find() -> str:
@@ -60,13 +62,15 @@ def arguments(profile: Profile, denied: Path) -> list[str]:
     """The options that hold a command to a profile.
 
     Args:
-        denied: holds `file` and `folder`, which nobody may open; see `make_denied`.
+        denied: holds what stands in for other places; see `make_denied`.
     """
     return [*_options(profile, denied)]
 
 
 def _options(profile: Profile, denied: Path) -> Iterator[str]:
     yield from ("--unshare-user", "--cap-drop", "ALL", "--setenv", INSIDE, NAME)
+    for name, value in NO_UPDATES.items():
+        yield from ("--setenv", name, value)
     yield from ("--ro-bind", "/", "/", "--bind", "/proc", "/proc")
     for path in _CLOSED_IN_PROC:
         if os.access(path, os.W_OK):
@@ -81,8 +85,12 @@ def _options(profile: Profile, denied: Path) -> Iterator[str]:
     for path in (*profile.writable, *profile.held):
         if path != SHARED_MEMORY:
             yield from ("--bind-try", path, path)
+    for path in profile.emptied:
+        yield from ("--tmpfs", path)
     for path in profile.read_only:
         yield from ("--ro-bind-try", path, path)
+    for path in profile.passed_over:
+        yield from ("--ro-bind", str(denied / REPOSITORY), path)
     for path in profile.work:
         yield from ("--bind-try", path, path)
     for folder, names in _by_folder(inside):
@@ -134,7 +142,7 @@ def _writable_beside(folder: str, names: set[str]) -> Iterator[str]:
 
 
 def make_denied(folder: Path) -> None:
-    """Make the file and the folder that stand in for what nobody may open.
+    """Make the file and the folder that stand in for what nobody may open, and an empty repository, which git passes over.
 
     Raises:
         OSError: they cannot be made.
@@ -145,6 +153,11 @@ def make_denied(folder: Path) -> None:
         with suppress(FileExistsError):
             os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o000))
     below.mkdir(mode=0o000, exist_ok=True)
+    for name in ("objects", "refs"):
+        (folder / REPOSITORY / ".git" / name).mkdir(parents=True, exist_ok=True)
+    head = folder / REPOSITORY / ".git" / "HEAD"
+    if not head.exists():
+        head.write_text("ref: refs/heads/main\n", encoding="utf-8")
 
 
 def probe(program: str, folder: Path) -> str:

@@ -18,6 +18,9 @@ REFUSED = 126
 MARK_LIMIT = 86_400_000_017
 # Each option begins with one of these. CREATE makes an empty file, then opens it as WRITE; NOTE names a folder.
 READ, WRITE, CREATE, NOTE = "r", "w", "c", "n"
+# Programs note in the home that they asked for a newer version of themselves. A confined one cannot, and would ask on
+# every run.
+NO_UPDATES = {"npm_config_update_notifier": "false", "NO_UPDATE_NOTIFIER": "1"}
 _SETPRIV = ("/usr/bin/setpriv", "/bin/setpriv", "/run/current-system/sw/bin/setpriv")
 
 
@@ -36,7 +39,7 @@ def main(packages: str, options: str, *command: str) -> None:
                 _note(right[1:])
         _restrict([right for right in rights if right[0] != NOTE])
         words = [*_without_capabilities(), *command]
-        os.execve(words[0], words, {**os.environ, "SB_CONFINED": "landlock"})
+        os.execve(words[0], words, {**os.environ, **NO_UPDATES, "SB_CONFINED": "landlock"})
     except (OSError, ImportError, ValueError) as error:
         sys.stderr.write(f"sb-confine: not run: landlock: {error}\n")
         sys.exit(REFUSED)

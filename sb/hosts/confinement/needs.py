@@ -199,6 +199,9 @@ COMMON_CACHES = (
     ".cache/fontconfig",
     ".cache/mypy",
 )
+# Where programs are fetched to and started from: the person's next start would run them. So each command has an empty
+# folder in their place.
+FETCHED_PROGRAMS = (".npm/_npx",)
 _SIGNING = frozenset("commit tag merge rebase cherry-pick revert am".split())
 # What sends whole folders, in which any link may be.
 SENDS_FOLDERS = frozenset("scp rsync aws gcloud gsutil az".split())

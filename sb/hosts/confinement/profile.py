@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field, replace
 from fnmatch import fnmatchcase
 from glob import glob
@@ -13,7 +14,7 @@ from pathlib import Path
 from sb.base.values.frozen import frozen
 from sb.config.home import Home
 from sb.hosts.confinement import no_links
-from sb.hosts.confinement.needs import Need, caches
+from sb.hosts.confinement.needs import FETCHED_PROGRAMS, Need, caches
 from sb.hosts.confinement.repositories import Repository, repository_of
 from sb.shell.places.guarded import Guarded
 from sb.shell.places.sensitive import HOST_PROGRAMS, HOST_SETTINGS, decisive_paths
@@ -102,6 +103,8 @@ class Profile:
             mounted that a process from before could put a link in the place of.
         nested: those of `writable` that hold the project and lie in another one: mounted under the same condition.
         roots: those of `writable` that hold the project.
+        emptied: folders in whose place the command has an empty one, which is gone when it ends.
+        passed_over: folders in whose place it has an empty repository, which it cannot change.
     """
 
     opened: tuple[str, ...] = ()
@@ -116,6 +119,8 @@ class Profile:
     work: tuple[str, ...] = ()
     nested: tuple[str, ...] = ()
     roots: tuple[str, ...] = ()
+    emptied: tuple[str, ...] = ()
+    passed_over: tuple[str, ...] = ()
 
     def may_write(self, path: str) -> bool:
         """True for a path that a call under this profile can create, change and remove."""
@@ -201,7 +206,14 @@ def make_profile(grounds: Grounds, needs: Iterable[Need] = (), opened: Sequence[
         work=tuple(path for path in work if os.path.realpath(path) == path),
         nested=tuple(path for path in roots if path in own and _is_inside(path, roots)),
         roots=tuple(path for path in roots if path in own),
+        emptied=tuple(_emptied(grounds.home, [*roots, *opened])),
     )
+
+
+def with_modes(profile: Profile, project: str) -> Profile:
+    """The profile of a call that changes modes alone, and may do so everywhere in the project."""
+    kept = (path for path in profile.read_only if path in profile.closed or not contains(project, path))
+    return replace(profile, read_only=tuple(kept))
 
 
 def without_nested(profile: Profile, lost: Sequence[str]) -> Profile:
@@ -352,6 +364,30 @@ def _caches(grounds: Grounds) -> Iterator[str]:
         folder = os.path.join(grounds.home, cache)
         if os.path.isdir(folder) and os.path.realpath(folder) == folder:
             yield folder
+
+
+def _emptied(home: str, open_: Sequence[str]) -> Iterator[str]:
+    """The folders of fetched programs, but for those that the command changes as they are."""
+    for name in FETCHED_PROGRAMS:
+        folder = os.path.join(home, name)
+        changed = any(contains(folder, path) or contains(path, folder) for path in open_)
+        if os.path.isdir(folder) and os.path.realpath(folder) == folder and not changed:
+            yield folder
+
+
+def make_caches(home: str, needs: Iterable[Need] = ()) -> None:
+    """Make the caches of programs, and the folders of fetched ones where theirs has been used: a mount needs its place.
+
+    Raises:
+        OSError: a cache cannot be made.
+    """
+    for cache in (cache for need in needs for cache in need.caches):
+        os.makedirs(os.path.join(home, cache), exist_ok=True)
+    for folder in (os.path.join(home, name) for name in FETCHED_PROGRAMS):
+        around = os.path.dirname(folder)
+        if os.path.isdir(around) and os.path.realpath(around) == around:
+            with suppress(OSError):  # it is there, or the user may not
+                os.mkdir(folder)
 
 
 def _repositories(project: str, home: str = "") -> Iterator[Repository]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from sb.base.values.frozen import frozen
 
 _LONGEST = 4096  # bytes of a file that names a folder
-_MOST_MODULES = 200
+_MOST_NAMES = 200  # of submodules, and of linked worktrees
 # By which a linked worktree's git folder names its repository, and its tree.
 POINTERS = ("commondir", "gitdir")
 
@@ -60,6 +60,19 @@ def named_by(root: str) -> str:
     text = _read(entry) if os.path.isfile(entry) and not os.path.islink(entry) else ""
     folder = os.path.realpath(os.path.join(root, text.removeprefix("gitdir:").strip())) if text else ""
     return folder if os.path.basename(os.path.dirname(folder)) == "worktrees" else ""
+
+
+def linked_trees(root: str) -> list[str]:
+    """The linked worktrees of a working tree's repository, real paths: those that name its record of them in turn."""
+    records = os.path.join(git_folder_of(root), "worktrees")
+    trees = []
+    for name in _names(records) if os.path.isabs(records) else ():
+        record = os.path.join(records, name)
+        entry = os.path.normpath(os.path.join(record, _read(os.path.join(record, "gitdir")).strip() or "/"))
+        tree = os.path.realpath(os.path.dirname(entry))
+        if os.path.basename(entry) == ".git" and named_by(tree) == os.path.realpath(record):
+            trees.append(tree)
+    return trees
 
 
 def _linked(root: str, entry: str) -> str | None:
@@ -124,11 +137,7 @@ def _modules(folder: str, depth: int = 3) -> Iterator[str]:
     """The git folders of submodules, also of those in folders."""
     if os.path.islink(folder):
         return
-    try:
-        names = sorted(os.listdir(folder))[:_MOST_MODULES]
-    except OSError:
-        return
-    for name in names:
+    for name in _names(folder):
         path = os.path.join(folder, name)
         if os.path.islink(path):
             continue
@@ -137,6 +146,13 @@ def _modules(folder: str, depth: int = 3) -> Iterator[str]:
             yield from _modules(os.path.join(path, "modules"), depth)
         elif depth and os.path.isdir(path):
             yield from _modules(path, depth - 1)
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))[:_MOST_NAMES]
+    except OSError:
+        return []
 
 
 def _read(path: str) -> str:

@@ -26,6 +26,10 @@ _NOT_LOGGED_IN = re.compile(
     r"|access denied|not logged in|login required|(?:no|locate|find|missing) (?:\w+ )?credentials|no secret key|secret key not available"
 )
 _SHELL = re.compile(r"^\s*/\S*sh: ")  # a message of a shell begins with its own path
+# A path of a message, relative to the folder of the command and in no quotes.
+_RELATIVE = re.compile(
+    r"(?:^|\s)((?!/)[^\s:'\"`]*/[^\s:'\"`]*): (?i:read-only file system|device or resource busy)$"
+)
 _PATH = re.compile(
     r"(?:unix:(?://)?|[\s'\"`(=:\u2018\u201c]|^)((?:~|/)[^\s'\"`:;,)\u2019\u201d]*[^\s'\"`:;,.)\u2019\u201d])"
 )
@@ -99,7 +103,7 @@ def _paths(line: str, home: str, cwd: str) -> Iterator[str]:
     for found in _PATH.finditer(_SHELL.sub("", line)):
         path = found[1]
         yield _real(home + path[1:] if path.startswith("~") else path)
-    for word in re.findall(r"['\"`\u2018]([^'\"`\u2019]{1,400})['\"`\u2019]", line):
+    for word in re.findall(r"['\"`\u2018]([^'\"`\u2019]{1,400})['\"`\u2019]", line) + _RELATIVE.findall(line):
         if not word.startswith(("/", "~")) and "/" in word:
             yield _real(os.path.join(cwd, word))
 

@@ -7,13 +7,15 @@ import shutil
 import socket
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from sb.hosts.confinement import bubblewrap
 from sb.hosts.confinement.needs import needs_of
-from sb.hosts.confinement.profile import MOST_SIBLINGS
+from sb.hosts.confinement.profile import MOST_SIBLINGS, make_caches, with_modes
+from sb.hosts.hooks.confined.session_settings import make_settings
 from sb.shell.places.guarded import Guarded
 from sb.shell.places.guarded import Place as GuardedPlace
 from tests.hosts.confinement.conftest import Place, git
@@ -118,6 +120,71 @@ def test_file_in_a_very_full_folder_opens_nothing_beside_it(place: Place) -> Non
     done = place.run(f"echo a >> {notes}; echo b > {place.home}/note-0", place.profile(opened=[notes]))
     assert "note-0: Read-only file system" in done.stderr
     assert notes.read_text() == "mine\na\n"
+
+
+def test_programs_that_npx_installs_are_gone_with_the_command(place: Place) -> None:
+    """The person's next `npx` would run what lies there."""
+    kept = place.home / ".npm" / "_npx" / "1" / "cowsay"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("theirs")
+    line = "ls -A ~/.npm/_npx; mkdir -p ~/.npm/_npx/1 && echo 'echo ran' > ~/.npm/_npx/1/cowsay && sh ~/.npm/_npx/1/cowsay"
+    for _ in range(2):
+        assert place.run(line).stdout == "ran\n"
+    assert place.run("rmdir ~/.npm/_npx; mv ~/.npm/_npx ~/.npm/x; touch ~/.npm/y").returncode == 1
+    assert os.listdir(place.home / ".npm") == ["_npx"]
+    assert kept.read_text() == "theirs"
+    approved = place.profile(opened=[kept.parent.parent])
+    assert place.run("cat ~/.npm/_npx/1/cowsay; rm -r ~/.npm/_npx", approved).stdout == "theirs"
+    assert not kept.exists()
+
+
+def test_folder_of_npx_behind_a_link_is_left_as_it_is(place: Place) -> None:
+    elsewhere = place.home / "elsewhere"
+    (elsewhere / "_npx").mkdir(parents=True)
+    (place.home / ".npm").symlink_to(elsewhere)
+    assert place.run("touch ~/.npm/_npx/x").returncode == 1
+    assert place.profile(temporary=[str(place.home)]).emptied == ()
+
+
+def test_folder_of_npx_is_made_where_npm_has_been_used(place: Place) -> None:
+    npm = place.home / ".npm"
+    make_caches(str(place.home))
+    assert not npm.exists()
+    make_caches(str(place.home), needs_of([("npx", "cowsay")]).rows)
+    assert sorted(os.listdir(npm)) == ["_cacache", "_logs", "_npx"]
+    shutil.rmtree(npm)
+    (place.home / "elsewhere").mkdir()
+    npm.symlink_to("elsewhere")
+    make_caches(str(place.home))
+    assert os.listdir(npm) == []
+
+
+def test_git_passes_over_a_held_folder_when_it_removes_ignored_files(place: Place) -> None:
+    """Else it fails at what it cannot remove, with all the rest removed."""
+    made = place.project / ".claude"
+    assert make_settings(str(place.project)) is False
+    made.rmdir()
+    assert make_settings(str(place.project))
+    (place.project / ".git" / "info" / "exclude").write_text("*.o\n")
+    line = "touch a.o; git clean -fdx; echo $?; touch a.o; git stash -a; echo $?; rm -rf .claude; mv .claude x; touch .claude/settings.json; ls"
+    done = place.run(line, replace(place.profile(), passed_over=(str(made),)))
+    assert [word for word in done.stdout.split() if word.isdigit()] == ["0", "0"], done.stderr
+    assert "a.o" not in done.stdout.splitlines()
+    assert os.listdir(made) == [".gitignore"]
+
+
+def test_line_that_changes_modes_alone_may_do_so_in_the_whole_project(place: Place) -> None:
+    hooks, settings = place.project / ".git" / "hooks", place.project / ".claude" / "settings.json"
+    (hooks / "pre-push").write_text("#!/bin/sh\n")
+    settings.write_text("{}")
+    assert place.run("chmod -R u+w .").returncode == 1
+    profile = with_modes(place.profile(), str(place.project))
+    assert place.run("chmod -R g-w,o-w .", profile).returncode == 0
+    assert place.run("chmod -R u+w ~/.claude", profile).returncode == 1
+
+
+def test_nothing_asks_for_a_newer_version_on_every_run(place: Place) -> None:
+    assert place.run("echo $npm_config_update_notifier $NO_UPDATE_NOTIFIER").stdout == "false 1\n"
 
 
 def test_approved_folder_that_is_not_there_yet(place: Place) -> None:

@@ -23,6 +23,8 @@ SAID = (
     ("error: failed to create directory `/data/nobody/.cargo/registry`\n  Read-only file system (os error 30): /data/nobody/.cargo/registry", ("/data/nobody/.cargo/registry",), ()),
     ("mv: cannot move '.claude' to 'x': Device or resource busy", (), ()),
     ("error: unable to unlink old '.claude/agents/a.md': Read-only file system", (f"{CWD}/.claude/agents/a.md",), ()),
+    ("warning: failed to remove .claude/.gitignore: Read-only file system", (f"{CWD}/.claude/.gitignore",), ()),
+    ("rm: .claude/: Device or resource busy", (f"{CWD}/.claude/",), ()),
     ("cat: /data/nobody/.ssh/id_ed25519: Permission denied", (), ("/data/nobody/.ssh/id_ed25519",)),
     ("PermissionError: [Errno 13] Permission denied: '/data/nobody/.aws/credentials'", (), ("/data/nobody/.aws/credentials",)),
     ("permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock: Get", (), ("/run/docker.sock",)),
@@ -36,6 +38,7 @@ OTHERS = (
     "AssertionError: 1 != 2",
     "Error: ENOENT: no such file or directory, mkdir '/data/nobody/shop/out/a'",
     "rm: cannot remove '/data/nobody/shop/x': Device or resource busy",
+    "warning: failed to remove build/x: Device or resource busy",
     "",
 )
 

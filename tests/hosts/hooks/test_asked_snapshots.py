@@ -9,7 +9,7 @@ import pytest
 
 from sb.hosts.hooks.event import Decision, HookVerdict
 from sb.kernel.reversibility.contracts import MutationRef
-from sb.present.undo import about, undo_line
+from sb.present.undo import UNDO, about, undo_record
 from sb.runtime.parts import open_snapshots
 from tests.hosts.hooks.conftest import UNWATCHED, Host
 from tests.hosts.hooks.test_snapshots import ADA, bash, tree, undo_all
@@ -49,7 +49,7 @@ def listed(host: Host) -> list[tuple[str, list[str]]]:
         refs: list[MutationRef] = store.newest()
         return [
             (
-                undo_line(ref, runtime.log, snapshots, store.now()).undo,
+                UNDO.text(undo_record(ref, runtime.log, snapshots), store.now(), "undo"),
                 about(ref, runtime.log, snapshots, store.now()),
             )
             for ref in refs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -99,3 +100,122 @@ def test_innocent_neighbour_allows_nothing_beside_it(repository: Host) -> None:
     (vscode / "tasks.json").write_text("evil")
     repository.after("Bash", "t1", command=command)
     assert [path.name for path in vscode.iterdir()] == ["extensions.json"]
+
+
+@pytest.fixture
+def linked(repository: Host, monkeypatch: pytest.MonkeyPatch) -> Host:
+    """The same with a commit and a worktree beside the project, in a folder that no command writes."""
+    monkeypatch.setattr("sb.hosts.hooks.confined.confining.temporary_folders", list)
+    monkeypatch.setattr("sb.hosts.hooks.confined.confining.SHARED_MEMORY", "/data/none")
+    git(repository.project, "commit", "-q", "--allow-empty", "-m", "begin")
+    for name in ("../wt", "../wt2", "inner"):
+        git(repository.project, "worktree", "add", "-q", name)
+    (repository.project / "docs").mkdir()
+    return repository
+
+
+# Git takes a worktree by its path, from wherever the line is by then, or by the end of its path.
+REMOVES = (
+    "git worktree remove ../wt", "git worktree remove --force ../wt", "git worktree remove wt", "git worktree remove -f -- wt; ls", "cd docs && git worktree remove ../../wt",
+    "git -C inner worktree remove wt", "cd ../wt && git worktree remove .", "git worktree remove $PWD/../wt", "git worktree remove \"$WT\"", "git worktree move ../wt ../wt3", "bash -c 'git worktree remove ../wt'",
+    "git worktree list | awk '{print $1}' | xargs -n1 git worktree remove", "for w in wt; do git worktree remove $w; done", "env A=1 git worktree remove ../wt",
+)  # fmt: skip
+
+
+@rows("command", REMOVES)
+def test_worktree_outside_is_named_before_git_deletes_it(command: str, linked: Host) -> None:
+    verdict = linked.before("Bash", command=command)
+    assert verdict.decision is Decision.DENY
+    assert f"writes {linked.project.parent / 'wt'}, outside of the project" in verdict.reason
+
+
+@rows(
+    "command",
+    [
+        "git worktree remove inner",
+        "git worktree list",
+        "git worktree prune",
+        "git worktree remove ../nothing",
+        "git remote remove wt",
+        "echo git worktree remove ../wt",
+    ],
+)
+def test_line_that_deletes_no_worktree_outside_asks_for_none(command: str, linked: Host) -> None:
+    assert linked.before("Bash", command=command) == HookVerdict()
+
+
+def test_record_that_no_worktree_names_in_turn_opens_nothing(linked: Host, tmp_path: Path) -> None:
+    """An agent writes git's records of worktrees, and could have one name a folder of the person."""
+    photos = tmp_path / "photos"
+    (photos / ".git").mkdir(parents=True)
+    (linked.project / ".git" / "worktrees" / "wt" / "gitdir").write_text(f"{photos}/.git\n")
+    assert linked.before("Bash", command="git worktree remove photos") == HookVerdict()
+
+
+def options_of(host: Host) -> bytes:
+    return b"".join(path.read_bytes() for path in (host.home / "confine" / "tickets").glob("*.options"))
+
+
+@pytest.mark.parametrize("command", ["git clean -fdx", "git stash -a", "git clean -fdX && npm test"])
+def test_placeholder_is_passed_over_by_git_that_removes_ignored_files(command: str, repository: Host) -> None:
+    repository.configure("hooks: {approval: ask}\nundo: {tree_ms: 60000}\n")
+    assert repository.before("Bash", "t1", command=command).decision is not Decision.DENY
+    placeholder = repository.project / ".claude"
+    assert f"denied/repository\0{placeholder}\0".encode() in options_of(repository)
+    repository.after("Bash", "t1", command=command)
+    (placeholder / "settings.json").write_text("{}")  # the person's: git is to see it as it is
+    repository.before("Bash", "t2", command=command)
+    assert b"denied/repository" not in options_of(repository)
+    repository.after("Bash", "t2", command=command)
+    (placeholder / "settings.json").unlink()
+
+
+def test_agent_is_told_that_the_placeholder_is_nothing_to_see_to(repository: Host) -> None:
+    command = "git clean -fdx; git status"
+    error = "warning: failed to remove .claude/.gitignore: Read-only file system"
+    repository.before("Bash", "t1", command="make")
+    fields = {"tool_name": "Bash", "tool_use_id": "t1", "tool_input": {"command": command}}
+    told = repository.tell("PostToolUseFailure", **fields, error=error).context
+    assert f"SecondBrain keeps {repository.project}/.claude/.gitignore there" in told
+    assert "repeat" not in told
+    told = repository.tell(
+        "PostToolUseFailure", **fields, error=f"{error}\ntouch: /srv/x: Read-only file system"
+    ).context
+    assert "it may not write /srv/x" in told
+    assert ".claude" not in told
+
+
+HOOKS = b"--ro-bind-try\0%b/.git/hooks\0"
+
+
+@pytest.mark.parametrize(
+    "command", ["chmod -R u+w .", "chmod -R u+w . 2>/dev/null && chmod 755 a.txt; echo done"]
+)
+def test_agreed_modes_of_a_whole_folder_are_those_of_hooks_too(command: str, repository: Host) -> None:
+    repository.configure("hooks: {approval: ask}\n")
+    assert repository.before("Bash", "t1", command=command).decision is Decision.ASK
+    assert options_of(repository)
+    assert HOOKS % os.fsencode(repository.project) not in options_of(repository)
+    repository.after("Bash", "t1", command=command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "chmod -R u+w . && python3 x.py",
+        "chmod -R u+w . > .git/hooks/pre-push",
+        "chmod -R u+w . > x",
+        "chmod -R u+w $(python3 x.py)",
+        "chmod -R u+w .; ./chmod",
+        "chmod +x a.txt",
+        "PATH=. chmod -R u+w .",
+        "chmod -R u+w . & sh x.sh",
+    ],
+)
+def test_line_that_does_more_changes_no_hooks(command: str, repository: Host) -> None:
+    repository.configure("hooks: {approval: ask}\n")
+    repository.before("Bash", "t1", command=command)
+    folders = [path.read_bytes() for path in (repository.home / "confine").glob("folders/**/options")]
+    held = HOOKS % os.fsencode(repository.project)
+    assert all(held in options for options in (options_of(repository) or held, *folders))
+    repository.after("Bash", "t1", command=command)

@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from sb.hosts.hooks.confined.session_settings import is_made_settings, make_settings, remove_settings
+from sb.hosts.hooks.confined.session_settings import (
+    is_made_settings,
+    make_settings,
+    remove_settings,
+    removes_ignored,
+)
+from sb.shell import classify
 
 
 def test_folder_is_made_and_removed_with_what_was_put_in_it_kept(tmp_path: Path) -> None:
@@ -43,3 +49,33 @@ def test_link_that_is_put_in_its_place_leads_to_no_other_file(
     remove_settings(str(project))
     assert (project / ".claude" / ".gitignore").is_symlink()
     assert theirs.read_text() == "mine"
+
+
+REMOVES = (
+    "git clean -fdx",
+    "git clean -xdf -e '!.env'",
+    "git clean -fX",
+    "git stash -a",
+    "git stash push --all -m x",
+    "git clean -fdx && make",
+    "make; git clean -dfx; git pull",
+)
+OTHERS = (
+    "git clean -fd",
+    "git clean -n",
+    "git stash -u",
+    "git stash pop",
+    "git",
+    "make clean",
+    "git clean -fdx && git status",
+    "git clean -fdx; git add -A",
+    "echo git clean -fdx",
+    "git clean -fd -e x",
+    "",
+)
+
+
+@pytest.mark.parametrize("line", [*REMOVES, *OTHERS])
+def test_line_that_removes_ignored_files_is_known(line: str, tmp_path: Path) -> None:
+    commands = classify(line, cwd=tmp_path, home=tmp_path, protected=[]).commands
+    assert removes_ignored(commands) == (line in REMOVES)

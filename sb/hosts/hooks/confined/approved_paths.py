@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
+from sb.hosts.confinement.repositories import linked_trees
 from sb.shell.parsing.words import is_literal
 from sb.shell.places.sensitive import folded, held_by, host_setting, sensitive
 
@@ -43,6 +44,27 @@ def made_folders(commands: Iterable[Sequence[str]], folder: str) -> Iterator[str
             yield from (_at(word, folder) for word in operands if is_literal(word))
         elif tuple(argv[:3]) == ("git", "worktree", "add") and len(operands) > 2 and is_literal(operands[2]):
             yield _at(operands[2], folder)
+
+
+def moved_trees(commands: Iterable[Sequence[str]], root: str) -> Iterator[str]:
+    """The linked worktrees that a line deletes or moves, real paths; all of a repository where it names none.
+
+    Git forgets a worktree before all of its files are gone. So the line is not to fail halfway, for want of a right.
+
+    Args:
+        commands: programs with their arguments. root: of the working tree that the line is in.
+    """
+    for argv in commands:
+        at = argv.index("worktree") if argv[0] == "git" and "worktree" in argv else len(argv)
+        if "".join(argv[at + 1 : at + 2]) in ("remove", "move"):
+            named = [word for word in argv[at + 2 :] if not word.startswith("-")]
+            yield from (tree for tree in linked_trees(root) if any(_may_name(word, tree) for word in named))
+
+
+def _may_name(word: str, tree: str) -> bool:
+    """True if git may take a word for a worktree: by the end of its path, or from a folder that is not known here."""
+    name = os.path.basename(os.path.normpath(word))
+    return not is_literal(word) or name in (os.path.basename(tree), ".", "..")
 
 
 def _files(argv: Sequence[str]) -> Iterator[str]:

@@ -28,16 +28,17 @@ from sb.hosts.confinement.needs import (
     needs_of,
     outside_of,
 )
+from sb.hosts.confinement.plain_lines import is_plain, reads_no_file
 from sb.hosts.confinement.profile import Grounds, Profile, contains, make_profile
 from sb.hosts.confinement.store import ConfineStore
 from sb.hosts.confinement.symptoms import Symptoms
-from sb.hosts.hooks.confined.approved_paths import decides, made_files, made_folders
-from sb.hosts.hooks.confined.session_settings import is_made_settings
+from sb.hosts.hooks.confined.approved_paths import decides, made_files, made_folders, moved_trees
+from sb.hosts.hooks.confined.session_settings import is_made_settings, removes_ignored
 from sb.hosts.hooks.judged_call import JudgedCall
 from sb.kernel.calls.approval import OUTSIDE_CONFINEMENT, WRITES_OUTSIDE
 from sb.kernel.calls.call import AnsweredBy, Ask
 from sb.kernel.contracts import SafetyClass
-from sb.shell.snapshots.local_effects import harms_files_alone
+from sb.shell.snapshots.local_effects import REDIRECTIONS, harms_files_alone
 
 LONGEST = 200  # characters of a path in a question
 _MOST_ASKED = 5
@@ -66,6 +67,8 @@ class Confined(NamedTuple):
         withheld: credentials that its programs use, which it cannot read.
         disclosed: the existing files with credentials that it reads, as far as it may open them.
         failure: what its last run could not write or read.
+        trees: those of `opened` that are linked worktrees, which it deletes or moves.
+        cleans: git removes ignored files in it. modes: it changes modes of whole folders, and nothing else.
     """
 
     command: str
@@ -80,11 +83,25 @@ class Confined(NamedTuple):
     withheld: tuple[str, ...] = ()
     disclosed: tuple[str, ...] = ()
     failure: Mapping[str, Sequence[str]] = MappingProxyType({})
+    trees: tuple[str, ...] = ()
+    cleans: bool = False
+    modes: bool = False
 
     @property
     def is_plain(self) -> bool:
         """True where the profile of its folder says all that it may do."""
-        return not (self.needs or self.opened or self.readable or self.outside)
+        more = (self.needs, self.opened, self.readable, self.outside, self.cleans, self.modes)
+        return not any(more)
+
+    @property
+    def beyond_run(self) -> str:
+        """The reason why it cannot work in a host that is confined as a whole, or ""."""
+        reasons = [self.outside] if self.outside else []
+        reasons += [f"writes {one_line(path, LONGEST)}" for path in self.opened]
+        reasons += [f"opens {one_line(path, LONGEST)}" for path in self.readable]
+        if not reasons:
+            return ""
+        return f"{reasons[0]}, which nobody can allow under `sb run` (ask the user to do it in a terminal)"
 
 
 @frozen
@@ -114,7 +131,8 @@ class CallRights:
         profile = self.profile(needs.rows)
         folders = list(made_folders(commands, folder))
         made = [*folders, *made_files(commands, folder)]
-        writes = [*call.written, *folders, *failure.get("writes", ())]
+        trees = list(moved_trees(commands, self._root(folder)))
+        writes = [*call.written, *folders, *failure.get("writes", ()), *trees]
         beyond = [path for path in dict.fromkeys(map(_real, writes)) if not profile.may_write(path)]
         beyond = [path for path in beyond if not (is_made_settings(path) or _is_device(path))]
         opened = make_profile(self.grounds, needs.rows, beyond).opened if beyond else ()
@@ -136,7 +154,31 @@ class CallRights:
                 path for path in call.effects.disclosed if not any(contains(place, path) for place in closed)
             ),
             failure,
+            tuple(path for path in opened if path in trees),
+            bool(self.project) and removes_ignored(commands),
+            self._changes_modes(call),
         )
+
+    def _changes_modes(self, call: JudgedCall) -> bool:
+        """True for a line that changes modes of whole folders and can do nothing else, which a person is asked about."""
+        commands = call.effects.commands
+        others = [argv for argv in commands if argv[0] != "chmod"]
+        return (
+            bool(self.project)
+            and call.governed.safety_class is SafetyClass.DESTRUCTIVE
+            and len(others) < len(commands)
+            and all(
+                reads_no_file(argv) and (argv[0] not in REDIRECTIONS or argv[1] == os.devnull)
+                for argv in others
+            )
+            and is_plain(call.command, {argv[0] for argv in commands})
+            and not (call.native.in_background or self._is_shadowed(commands))
+        )
+
+    def _root(self, folder: str) -> str:
+        """The root of the repository that a call is in, if it is one of the project, else the project."""
+        root = git_root(folder)
+        return root if self.project and contains(self.project, root) else self.project
 
     def _needs(self, call: JudgedCall, folder: str) -> Needs:
         command, commands = call.command, call.effects.commands
@@ -238,10 +280,10 @@ class CallRights:
                 f"sets {setting} in git's configuration, which may run a program later, outside of confinement"
             )
         # A person has to agree to a destructive line anyway, which names what it changes; but not where what it harms
-        # is stored first.
+        # is stored first, and git takes the end of a path for a worktree that may be anywhere.
         destroys = safety_class is SafetyClass.DESTRUCTIVE
         yield from self._asks_for_writes(
-            () if destroys and not harms_files_alone(confined.commands) else confined.opened,
+            confined.trees if destroys and not harms_files_alone(confined.commands) else confined.opened,
             confined.failure.get("writes", ()),
         )
         for path in confined.failure.get("reads", ()) if confined.readable or confined.needs else ():
@@ -259,16 +301,6 @@ class CallRights:
             yield _ask(reason, WRITES_OUTSIDE)
         if (more := len(opened) - len(decisive[:_MOST_ASKED]) - len(others[:_MOST_ASKED])) > 0:
             yield _ask(f"writes {more} more outside of the project")
-
-
-def beyond_run(confined: Confined) -> str:
-    """The reason why a call cannot work in a host that is confined as a whole, or ""."""
-    reasons = [confined.outside] if confined.outside else []
-    reasons += [f"writes {one_line(path, LONGEST)}" for path in confined.opened]
-    reasons += [f"opens {one_line(path, LONGEST)}" for path in confined.readable]
-    if not reasons:
-        return ""
-    return f"{reasons[0]}, which nobody can allow under `sb run` (ask the user to do it in a terminal)"
 
 
 def uses_repository(commands: Iterable[tuple[str, ...]]) -> bool:
@@ -346,18 +378,22 @@ def advice(found: Symptoms, *, in_run: bool) -> str:
     Args:
         in_run: the whole host is confined, by `sb run`.
     """
+    writes = [path for path in found.writes if not is_made_settings(path.rstrip("/"))]
     if not found:
         return ""
+    if len(writes) < len(found.writes) and not (writes or found.reads):
+        path = one_line(found.writes[0], LONGEST)
+        return f"SecondBrain keeps {path} there while the session lasts, and no command can change it. Nothing has to be done about it."
     if found.outside and not (found.writes or found.reads):
         return "Confinement may be the cause: a program that it runs needs rights which no confined command has. Run that program by itself (sudo …), so that the user can be asked."
     if found.unnamed and not found.reads:
-        return "Confinement may be the cause: the command wrote outside of the project. Name that path in the command, so that the user can be asked."
+        return "Confinement may be the cause: the command could not write a path that its output does not name. Name that path in the command, so that the user can be asked."
     retry = "If the task needs it, repeat exactly this call: the user is then asked."
     if in_run:
         retry = (
             "If the task needs it, ask the user to do it in a terminal: under `sb run` nobody can allow it."
         )
-    what = [f"it may not write {path}" for path in found.writes] + [
+    what = [f"it may not write {path}" for path in writes] + [
         f"it may not open {path}" for path in found.reads
     ]
     return f"Confinement may be the cause: {one_line('; '.join(what), 5 * LONGEST)}. {retry}"

@@ -30,9 +30,11 @@ from sb.hosts.confinement.profile import (
     held_by,
     is_loose,
     loose,
+    make_caches,
     make_profile,
     own_and_private,
     still_held,
+    with_modes,
     without_nested,
 )
 from sb.hosts.confinement.sockets import control_sockets
@@ -44,8 +46,8 @@ from sb.hosts.hooks import resident
 from sb.hosts.hooks.calls.context import NOT_CONFINED, SHELL_PREFIX, JudgingContext
 from sb.hosts.hooks.calls.reading import texts
 from sb.hosts.hooks.confined.approved_paths import make, remove_unused
-from sb.hosts.hooks.confined.call import LONGEST, CallRights, Confined, advice, beyond_run, uses_repository
-from sb.hosts.hooks.confined.session_settings import make_settings, remove_settings
+from sb.hosts.hooks.confined.call import LONGEST, CallRights, Confined, advice, uses_repository
+from sb.hosts.hooks.confined.session_settings import made_settings, make_settings, remove_settings
 from sb.hosts.hooks.event import Finding, HookEvent, Moment
 from sb.hosts.hooks.judged_call import JudgedCall
 from sb.hosts.runs import Run, Runs
@@ -182,7 +184,7 @@ class Confining:
         if confined is None:
             return Finding(_HELD_UP.format(one_line(keyed, LONGEST)))
         if self._run is not None:
-            return Finding(beyond_run(confined))
+            return Finding(confined.beyond_run)
         movable = [Ask(OUTSIDE_CONFINEMENT, _MOVABLE, AnsweredBy.BY_HOST)] if self._lost else []
         return Finding(asks=(*self._rights.asks(confined, call), *movable))
 
@@ -213,9 +215,7 @@ class Confining:
             self._begin_watch(confined)
             return
         self.store.set_mode(on=True, required=self.mode == "require")
-        for need in confined.needs:
-            for cache in need.caches:
-                (self._context.home / cache).mkdir(parents=True, exist_ok=True)
+        make_caches(self._home, confined.needs)
         default = self._begin_watch(confined)
         self._put_profile(confined.folder, default)
         if confined.is_plain:
@@ -236,7 +236,10 @@ class Confining:
             read_only=as_held(profile, default),
             unreadable=unreadable,
             writable=(*profile.writable, *alone),
+            passed_over=made_settings((self._project, *self._started)) if confined.cleans else (),
         )
+        if confined.modes:
+            granted = with_modes(granted, self._project)
         if (
             self._project
             and any(need.credentials for need in confined.needs)
@@ -300,6 +303,8 @@ class Confining:
         home = self._config.home
         own, private = own_and_private(home, self._context.protected)
         resident.make_folders(home)  # what is not there could not be closed, and is made later
+        if not self._looks_only:
+            make_caches(self._home)
         grounds = Grounds(
             self._home,
             self._project,
@@ -319,8 +324,7 @@ class Confining:
 
     @cached_property
     def _lost(self) -> tuple[str, ...]:
-        """The paths of the project that a process could have a link in place of: its folders below one that all calls
-        write, and settings and hooks that were replaced."""
+        """The folders below one that all calls write, settings and hooks that a process could have a link in place of."""
         profile = self.profile()
         if self._run is not None or not self._project or self.engine.name != NAME:
             return ()
@@ -328,10 +332,8 @@ class Confining:
         if before is None:
             return profile.nested if profile.nested and self.store.may_run() else ()
         held = still_held(before.held, profile.nested)
-        return (
-            *(path for path in profile.nested if path not in held),
-            *loose(before.held, before.known, profile)[1],
-        )
+        gone = tuple(path for path in profile.nested if path not in held)
+        return (*gone, *loose(before.held, before.known, profile)[1])
 
     def _begin_watch(self, confined: Confined) -> Profile:
         """Note what is there before a call; returns the session's profile with the folders that can be held in their place."""

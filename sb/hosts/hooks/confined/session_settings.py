@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterable, Sequence
 
 from sb.hosts.confinement import no_links
 
 NAME = ".claude"
 _FILE, _IGNORED = ".gitignore", b"# Written by sb for the time of a session.\n*\n"
+# What of git removes ignored files, and what of it would show an empty repository as a new one.
+_REMOVES_IGNORED = {"clean": r"-\w*[xX]\w*", "stash": r"-\w*a\w*|--all"}
+_SHOWS_REPOSITORIES = frozenset(("add", "status", "ls-files"))
+
+
+def settings_of(folder: str) -> str:
+    """The path of that folder, there or not."""
+    return os.path.join(os.path.realpath(folder), NAME)
 
 
 def make_settings(folder: str) -> bool:
@@ -37,7 +47,7 @@ def _make_in(folder: str) -> None:
 
 def remove_settings(folder: str) -> None:
     """Remove what `make_settings` made; what a person has put there since stays."""
-    path = os.path.join(os.path.realpath(folder), NAME)
+    path = settings_of(folder)
     if not no_links.is_folder(path):
         return
     with no_links.opened(path) as settings:
@@ -58,6 +68,23 @@ def is_made_settings(path: str) -> bool:
             return named and _is_ours(handle)
     except OSError:
         return False
+
+
+def made_settings(folders: Iterable[str]) -> tuple[str, ...]:
+    """Those folders of settings that `make_settings` made and that nothing else is in."""
+    return tuple(filter(is_made_settings, map(settings_of, folders)))
+
+
+def removes_ignored(commands: Iterable[Sequence[str]]) -> bool:
+    """True for a line in which git removes ignored files, such as that folder, and shows no files that are new.
+
+    Git passes over a repository in its place without a word, and cannot remove what is held.
+    """
+    of_git = [argv[1:] for argv in commands if argv[0] == "git" and argv[1:]]
+    shows = any(_SHOWS_REPOSITORIES.intersection(words) for words in of_git)
+    return not shows and any(
+        re.fullmatch(_REMOVES_IGNORED.get(words[0], "(?!)"), word) for words in of_git for word in words[1:]
+    )
 
 
 def _is_ours(settings: int) -> bool:
