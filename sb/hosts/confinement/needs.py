@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from sb.hosts.confinement.git_addresses import added_remotes, reaches_only
+from sb.hosts.confinement.harmless_options import has_harmless_options
 from sb.hosts.confinement.plain_lines import is_plain, reads_no_file
 from sb.shell.snapshots.local_effects import FILE_TOOLS, OF_GIT, REDIRECTIONS
 
@@ -34,11 +35,10 @@ class Need(NamedTuple):
         sockets: kinds of `sb.hosts.confinement.sockets`.
         caches: folders that they fill, made where they are missing.
         outside: why they cannot work inside, so that a person has to agree; "" where they can.
-        given: subcommands that run nothing of a project, which may be an agent's own program; they get credentials and
-            sockets. "*" for all.
+        given: subcommands that run nothing of a project, which may be an agent's own program; with harmless options
+            alone they get credentials and sockets. "*" for all.
         asked: subcommands that do, or take another source where they cannot read their credentials; they get these once
             a person agrees. "*" for all but those of `given`.
-        names_program: a pattern of arguments by which a program or a configuration of its own is named.
         reads: a pattern of all arguments, joined by null characters, with which it only asks its servers: given at once,
             whatever `asked` says.
         sources: those of the credentials that may name another source of packages.
@@ -52,7 +52,6 @@ class Need(NamedTuple):
     outside: str = ""
     given: str = "*"
     asked: str = ""
-    names_program: str = ""
     reads: str = ""
     sources: tuple[str, ...] = ()
     public: str = ""
@@ -88,22 +87,15 @@ _MAY_PUSH = (
     ".netrc",
     ".gnupg",
 )
-# Long options of git may be cut short; what stands behind "--" of a client of a forge is git's.
-_GIT_NAMES = r"^--(?:u|rece|ex|co|te|git|work)|^-[cCx]|^-u.|::|^foreach$"
-_BEHIND_DASHES = "^(?:extension|ext|alias|codespace|cs|--)$"
-
-# Of ssh, scp and rsync: every option but those that only say how to connect and what to copy.
-_SSH_OPTIONS = r"[vqrCNTt46azhlptgonuxHX]+|[pPil]\S*|o|-(?:delete|exclude|include|progress|stats|dry-run|partial|archive|verbose|info|no-\w+)\S*"
-_SSH_NAMES = rf"^-(?!(?:{_SSH_OPTIONS})$)|(?i:command|provider|include|proxy|forward|tunnel|xauth|agent)\W"
 
 
 NEEDS: tuple[Need, ...] = (
-    Need("git", _MAY_PUSH, (SSH_AGENT, GPG_AGENT, KEYRING), given="push fetch pull clone ls-remote remote lfs submodule", names_program=_GIT_NAMES),
-    Need("gh glab", _MAY_PUSH, (SSH_AGENT, GPG_AGENT, KEYRING), names_program=_BEHIND_DASHES),
-    Need("hub", _MAY_PUSH, (SSH_AGENT, GPG_AGENT, KEYRING), given="pr issue release ci-status browse api", asked="*", names_program=_GIT_NAMES),
-    Need("ssh scp rsync ssh-add", (".ssh",), (SSH_AGENT, GPG_AGENT), names_program=_SSH_NAMES),
+    Need("git", _MAY_PUSH, (SSH_AGENT, GPG_AGENT, KEYRING), given="push fetch pull clone ls-remote remote lfs submodule"),
+    Need("gh glab", _MAY_PUSH, (SSH_AGENT, GPG_AGENT, KEYRING)),
+    Need("hub", _MAY_PUSH, (SSH_AGENT, GPG_AGENT, KEYRING), given="pr issue release ci-status browse api", asked="*"),
+    Need("ssh scp rsync ssh-add", (".ssh",), (SSH_AGENT, GPG_AGENT)),
     Need("sftp mosh", (".ssh",), (SSH_AGENT, GPG_AGENT), given="", asked="*"),
-    Need("gpg gpg2", (".gnupg",), (GPG_AGENT,), names_program="^--(?:hom|agent|opt|pin|photo|dirm|exec)"),
+    Need("gpg gpg2", (".gnupg",), (GPG_AGENT,)),
     Need("pass gopass age sops", (".gnupg", ".password-store"), (GPG_AGENT,), given="", asked="*"),
     Need("npm", _NODE, (), (".npm/_cacache", ".npm/_logs"), given="", asked=_OF_REGISTRY, sources=(".npmrc",), public=_PUBLIC),
     Need("npx", (), (), (".npm/_cacache", ".npm/_logs")),
@@ -114,7 +106,7 @@ NEEDS: tuple[Need, ...] = (
     Need("pip pip3 pipx", (".netrc",), (), (".cache/pip",), given=""),
     Need("uv uvx", (".netrc", ".pypirc"), (), (".cache/uv",), given="", asked="publish"),
     Need("poetry", (".netrc", ".config/pypoetry"), (), (".cache/pypoetry",), given="", asked="publish"),
-    Need("twine", (".pypirc",), names_program="^--c"),
+    Need("twine", (".pypirc",)),
     Need("flit hatch", (".pypirc",), given="", asked="publish"),
     Need("conda mamba micromamba", (".condarc",), given="search info list config", asked="install create update env"),
     Need("cargo", (".cargo/credentials", ".cargo/credentials.toml"), (), (".cargo/registry", ".cargo/git"), given="", asked="publish login owner yank search install"),
@@ -125,24 +117,24 @@ NEEDS: tuple[Need, ...] = (
     Need("bundle bundler", (".bundle",), given="", asked="*"),
     Need("composer", (".composer", ".config/composer"), (), (".cache/composer",), given="", asked="*"),
     Need("dotnet nuget", (".nuget",), (), (".nuget/packages",), given="", asked="*"),
-    Need("docker docker-compose nerdctl", (".docker", ".dockercfg", ".config/containers"), (DOCKER,), names_program="^--config"),
-    Need("podman buildah skopeo", (".docker", ".config/containers"), (DOCKER,), names_program="^--(?:config|conmon|runtime|hooks-dir)"),
-    Need("aws", _CLOUD, names_program="credential_process|^ssm$|^configure$|^--(?:endpoint|no-verify|ca-)"),
+    Need("docker docker-compose nerdctl", (".docker", ".dockercfg", ".config/containers"), (DOCKER,)),
+    Need("podman buildah skopeo", (".docker", ".config/containers"), (DOCKER,)),
+    Need("aws", _CLOUD),
     Need("gcloud az", _CLOUD, given="", asked="*", reads=_LISTS),
     Need("gsutil bq doctl", _CLOUD, given="", asked="*"),
     Need("sam cdk eksctl terraform tofu terragrunt pulumi packer", _CLOUD, given="", asked=_INFRASTRUCTURE, sources=(".terraformrc",), public="init providers"),
-    Need("kubectl oc stern", _CLUSTER, names_program="^--(?:kubeconfig|kustom|enable-|ex|server|insec|cert|tls|proxy|as|token|user)|^-s|^(?:kustomize|plugin|view|config|proxy|port-forward)$|^-k"),
+    Need("kubectl oc stern", _CLUSTER),
     Need("helm", _CLUSTER, given="", asked="install upgrade uninstall delete rollback list ls status history get test pull push repo registry plugin"),
     Need("k9s kustomize flux argocd skaffold", _CLUSTER, given="", asked="*"),
     Need("psql", (".pgpass", ".pg_service.conf"), given="", asked="*"),
     Need("pg_dump pg_restore createdb dropdb", (".pgpass", ".pg_service.conf"), given="", asked="*"),
     Need("mysql mariadb", (".my.cnf", ".mylogin.cnf"), given="", asked="*"),
     Need("mysqldump", (".my.cnf", ".mylogin.cnf"), given="", asked="*"),
-    Need("wget", (".wgetrc", ".netrc"), names_program="^-e|^--(?:use-ask|config|e)"),
+    Need("wget", (".wgetrc", ".netrc")),
     Need("heroku", (".netrc",), given="", asked="*", reads=_OF_APPS),
     Need("fly flyctl", (".fly",), given="", asked="*", reads=_OF_APPS),
     Need("netlify vercel wrangler railway supabase stripe firebase", (".netlify", ".config/netlify", ".vercel", ".local/share/com.vercel.cli", ".wrangler", ".config/.wrangler", ".railway", ".supabase", ".config/stripe", ".config/configstore"), given="", asked="*"),
-    Need("huggingface-cli hf", (".huggingface", ".cache/huggingface"), names_program="^upload"),
+    Need("huggingface-cli hf", (".huggingface", ".cache/huggingface")),
     Need("sb", (), (HELPER,)),
     Need("tmux screen zellij", (), (TERMINALS,)),
     Need("systemctl journalctl loginctl busctl dbus-send gdbus notify-send hostnamectl timedatectl", (), (SERVICES,)),
@@ -298,11 +290,12 @@ def _level(
     of_git = argv[0] == "git"
     if of_git and subcommand not in row.given.split():
         return _of_local_git(argv, runs_own=runs_own)
-    if any(re.search(row.names_program, word) for word in argv[1:] if row.names_program):
-        return _NAMED
     if of_git and not reaches_only(argv, remotes):
         return _NAMED
     if row.given == "*" or subcommand in row.given.split():
+        opens = row.credentials or KEYRING in row.sockets
+        if opens and not of_git and not has_harmless_options(argv):
+            return _NAMED
         return _ASKED if argv[0] in OF_REPOSITORIES and runs_own else _GIVEN
     if row.reads and re.fullmatch(row.reads, "\0".join(argv[1:])):
         return _GIVEN
@@ -313,8 +306,7 @@ def _level(
 
 def _of_local_git(argv: tuple[str, ...], *, runs_own: bool) -> str:
     if argv[1:2] and argv[1] in _SIGNING:
-        named = any(re.search(_GIT_NAMES, word) for word in argv[2:])
-        return _RUNS if runs_own or named else _SIGNS
+        return _SIGNS if has_harmless_options(argv) and not runs_own else _RUNS
     return _NOTHING if argv[1:2] and argv[1] in OF_GIT and "--no-index" not in argv else _RUNS
 
 
