@@ -5,6 +5,8 @@ from __future__ import annotations
 import enum
 import json
 import math
+import subprocess
+import sys
 import threading
 import time
 from typing import Any, NamedTuple
@@ -213,3 +215,21 @@ def test_a_hanging_tool_does_not_keep_the_process_alive() -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "TIMEOUT\n"
     assert time.monotonic() - started < 50
+
+
+def test_front_door_is_five_names_that_load_nothing_before_they_are_used() -> None:
+    import sb
+
+    homes = {name: getattr(sb, name).__module__.split(".")[1] for name in sb.__all__}
+    assert homes == {
+        "Brain": "memory",
+        "RunContext": "kernel",
+        "ToolSpec": "kernel",
+        "governed": "kernel",
+        "open_runtime": "runtime",
+    }
+    loaded = "import sys, sb; print([name for name in sys.modules if name.startswith('sb.')])"
+    done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+    with pytest.raises(AttributeError, match="no attribute 'brain'"):
+        sb.brain  # noqa: B018 - read for its fault

@@ -1,4 +1,4 @@
-"""What governs agents besides contracts and grants: charters, releases, sources, operators and tokens."""
+"""Kinds of what governs agents besides contracts and grants: charters, releases, sources, operators and tokens."""
 
 from __future__ import annotations
 
