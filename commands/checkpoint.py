@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 from sb.commands import output
@@ -10,14 +10,12 @@ from sb.commands.diagnostics import note
 from sb.commands.memories import confirmed, required
 from sb.commands.options import As, AsJson, ChangeReason, Yes, group
 from sb.commands.session import configuration, decider, event_log
-from sb.commands.stacks import OPERATOR, Whose, as_json, stack_database, stack_ids
+from sb.commands.stacks import OPERATOR, Whose, stack_database, stack_ids
 
 from sb.errors import SBError
 from sb.present.checkpoints import CHECKPOINT, ShownCheckpoint, change_lines
+from sb.present.kind import plain_json
 from sb.present.times import minute
-
-if TYPE_CHECKING:
-    from sb.entity import Checkpoint
 
 app = group("Save an agent's core, and restore it.")
 
@@ -72,7 +70,7 @@ def save(
         checkpoint_id = present.save(agent, message, tuple(stacks or ()))
         kept = present.find(checkpoint_id)
     if json_:
-        output.emit_json(_as_json(kept))
+        output.emit_json(ShownCheckpoint(checkpoint_id, kept).to_dict())
     else:
         output.line(checkpoint_id, one_line=True)
         note(f"sb checkpoint restore {checkpoint_id} --reason TEXT restores it")
@@ -84,24 +82,8 @@ def list_checkpoints(ctx: typer.Context, agent: OfAgent = "", json_: AsJson = Fa
     from sb.entity.composition import Present
 
     with stack_database(ctx) as (database, config):
-        found = list(Present(database, config).readable(agent or None))
-    if json_:
-        output.emit_json({"items": [_item(name, one) for name, one in found]})
-    elif found:
-        output.records(CHECKPOINT, [ShownCheckpoint(name, one) for name, one in found])
-    else:
-        note("no checkpoints yet: sb checkpoint save --agent NAME")
-
-
-def _item(checkpoint_id: str, found: Checkpoint | str) -> dict[str, Any]:
-    if isinstance(found, str):
-        return {"checkpoint_id": checkpoint_id, "problem": found}
-    return _as_json(found)
-
-
-def _as_json(found: Checkpoint) -> dict[str, Any]:
-    said: dict[str, Any] = as_json(found)
-    return said | {"problem": ""}
+        found = [ShownCheckpoint(*one) for one in Present(database, config).readable(agent or None)]
+    output.listing(CHECKPOINT, found, "no checkpoints yet: sb checkpoint save --agent NAME", as_json=json_)
 
 
 @app.command(epilog="Example: sb checkpoint show last --agent scribe")
@@ -114,7 +96,9 @@ def show(ctx: typer.Context, checkpoint: Reference, agent: OfAgent = "", json_: 
         found = present.find(checkpoint, agent)
         changes = present.changes(found)
     if json_:
-        output.emit_json(_as_json(found) | {"changes": as_json(changes)})
+        output.emit_json(
+            ShownCheckpoint(found.checkpoint_id, found).to_dict() | {"changes": plain_json(changes)}
+        )
         return
     for name, text in (
         ("checkpoint", found.checkpoint_id),
@@ -155,7 +139,7 @@ def diff(
         after = present.find(other, agent).binding if other else present.binding(before.core_id)
     changes = differences(before, after)
     if json_:
-        output.emit_json({"items": as_json(changes)})
+        output.emit_json({"items": plain_json(changes)})
         return
     for line in change_lines(changes):
         output.line(line, one_line=True)
@@ -193,7 +177,7 @@ def restore(
         note(line)
     if dry_run or not changes:
         if json_:
-            output.emit_json({"core_id": chosen.binding.core_id, "changes": as_json(changes)})
+            output.emit_json({"core_id": chosen.binding.core_id, "changes": plain_json(changes)})
         if not changes:
             note("nothing changes: the core is in this state now")
         return
@@ -201,7 +185,7 @@ def restore(
     by = decider(ctx, open_authority(config, log), who)
     done = present.restore(log, chosen, actor=by.name, reason=reason)
     if json_:
-        output.emit_json(as_json(done))
+        output.emit_json(plain_json(done))
         return
     output.line(f"restored {done.core_id} from {chosen.checkpoint_id}", one_line=True)
     note(f"sb checkpoint restore {done.before_id} --reason TEXT goes back")

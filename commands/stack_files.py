@@ -11,10 +11,11 @@ from sb.commands.diagnostics import note
 from sb.commands.memories import required
 from sb.commands.options import As, AsJson, ChangeReason, single
 from sb.commands.session import decider, event_log
-from sb.commands.stacks import Keeper, StackName, as_json, one_of, open_stack, stack_database
+from sb.commands.stacks import Keeper, StackName, one_of, open_stack, stack_database
 
 from sb.base.text import counted, human_bytes, nearest, shorten
 from sb.errors import ExitCode, UsageError
+from sb.present.kind import plain_json
 
 if TYPE_CHECKING:
     from sb.protocols.types import SyncConflict
@@ -127,7 +128,7 @@ def sync(
         done = opened.synchroniser.sync(by=by, from_anybody=from_anybody)
         waiting = len(opened.conflicts())
     if json_:
-        output.emit_json(as_json(done) | {"open_conflicts": waiting})
+        output.emit_json(plain_json(done) | {"open_conflicts": waiting})
     else:
         output.line(f"{counted(done.pulled, 'change')} received, {done.pushed:,} sent", one_line=True)
     for told in done.notes:
@@ -145,7 +146,7 @@ def conflicts(ctx: typer.Context, stack: StackName, json_: AsJson = False) -> No
     with stack_database(ctx) as (database, config):
         found = open_stack(database, config, stack).conflicts()
     if json_:
-        output.emit_json({"items": [as_json(one) for one in found]})
+        output.emit_json({"items": [plain_json(one) for one in found]})
         return
     for one in found:
         what = ", ".join(name.removeprefix("fields.") for name in one.differing)
@@ -185,7 +186,7 @@ def resolve(
         by = decider(ctx, open_authority(config, log), who)
         settled: Any = opened.resolve_conflict(conflict, cast("Keep", keep), reason, actor=by.name)
     if json_:
-        output.emit_json(as_json(settled))
+        output.emit_json(plain_json(settled))
     else:
         kept = {"local": settled.local_summary, "remote": settled.cloud_summary}.get(keep) or ""
         text = f"{shorten(kept, 80)} " if kept else ""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,10 +13,10 @@ from sb.commands.diagnostics import note
 from sb.commands.memories import not_blank, scopes
 from sb.commands.session import configuration
 
-from sb.base.sources import iso
 from sb.base.text import counted
 from sb.cli import Options
 from sb.errors import SBError, UsageError
+from sb.present.kind import plain_json
 
 if TYPE_CHECKING:
     from sb.config import Config
@@ -217,23 +215,12 @@ def opened_core(
         yield core
 
 
-def as_json(value: Any) -> Any:
-    """A record as commands print it: every field, times in UTC."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        value = {one.name: getattr(value, one.name) for one in dataclasses.fields(value)}
-    if isinstance(value, Mapping):
-        return {str(name): as_json(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [as_json(one) for one in value]
-    return iso(value.timestamp()) if isinstance(value, datetime) else value
-
-
 def show_results(query: str, found: list[SearchResult], json_: bool) -> None:
     """Print search results, the best first."""
     from sb.memory.highlights import excerpt, spans
 
     if json_:
-        output.emit_json({"items": [as_json(one) for one in found]})
+        output.emit_json({"items": [plain_json(one) for one in found]})
         return
     for one in found:
         output.line(f"{one.memory_id}  {one.memory_type}  {one.score:.2f}", one_line=True)
@@ -246,7 +233,7 @@ def show_results(query: str, found: list[SearchResult], json_: bool) -> None:
 def show_loaded(loaded: Mapping[str, Any], json_: bool) -> None:
     """Print loaded working memory, kind by kind."""
     if json_:
-        output.emit_json(as_json(loaded))
+        output.emit_json(plain_json(loaded))
         return
     shown = 0
     for kind, items in loaded.items():

@@ -17,7 +17,6 @@ from sb.commands.stacks import (
     Reader,
     ReadFrom,
     Stack,
-    as_json,
     open_stack,
     stack_database,
 )
@@ -78,12 +77,8 @@ def list_suggestions(
             min_confidence=min_confidence,
             source_raw_id=source or None,
         )
-    if json_:
-        output.emit_json({"items": [as_json(one) for one in found]})
-    elif found:
-        output.records(SUGGESTION, found)
-    else:
-        note(f"no suggestions: sb stack maintain {stack} looks for some in raw entries")
+    nothing = f"no suggestions: sb stack maintain {stack} looks for some in raw entries"
+    output.listing(SUGGESTION, found, nothing, as_json=json_)
 
 
 @app.command(epilog="Example: sb suggestions show sug_5d10")
@@ -99,7 +94,7 @@ def show(
     with stack_database(ctx) as (database, config):
         found = _found(open_stack(database, config, stack, agent, scope=scope), suggestion)
     if json_:
-        output.emit_json(as_json(found))
+        output.emit_json(SUGGESTION.to_dict(found))
         return
     output.line("  ".join(cell.text for cell in SUGGESTION.cells(found, 0, "heading")), one_line=True)
     for name, text in suggestion_fields(found):

@@ -16,7 +16,6 @@ from sb.commands.stacks import (
     OfCore,
     Reader,
     ReadFrom,
-    as_json,
     opened_core,
     read_from,
     stack_database,
@@ -25,12 +24,11 @@ from sb.commands.stacks import (
 from sb.base.duration import human_age
 from sb.errors import NotFoundError
 from sb.memory.trust.authority import given_by
-from sb.present.kind import time_cell
-from sb.present.times import minute
+from sb.present.kind import plain_json
+from sb.present.rules import TRUST
 
 if TYPE_CHECKING:
     from sb.memory.trust.scores import Standing
-    from sb.protocols.types import TrustAssessment
 
 app = group("Set and show trust scores.")
 Other = Annotated[str, typer.Argument(metavar="NAME", help="Who or what is trusted.")]
@@ -67,7 +65,7 @@ def set_(
             uid = _decided(ctx, active.stack_id, name, domain, score, evidence, reason, who)
         (kept,) = core.trust_get(name)
     if json_:
-        output.emit_json(as_json(kept))
+        output.emit_json(plain_json(kept))
     else:
         output.line(uid, one_line=True)
         note(f"{name} is trusted {score:g} in {domain}")
@@ -109,18 +107,7 @@ def list_assessments(
     """List trust scores."""
     with opened_core(ctx, agent or OPERATOR, stack, scope=read_from(agent, scope)) as core:
         found = core.trust_list(domain=domain or None, min_score=min_score)
-    if json_:
-        output.emit_json({"items": [as_json(one) for one in found]})
-    elif found:
-        output.table(["name", "trust", "evidence", "updated"], [_row(one) for one in found])
-    else:
-        note("no trust scores set: sb trust set NAME DOMAIN SCORE")
-
-
-def _row(one: TrustAssessment) -> tuple[object, ...]:
-    scores = ", ".join(f"{domain} {said.get('score', '?')}" for domain, said in one.dimensions.items())
-    updated = time_cell(minute(one.last_updated), one.last_updated)
-    return (one.entity, scores, str(len(one.evidence_episode_ids or ())), updated)
+    output.listing(TRUST, found, "no trust scores set: sb trust set NAME DOMAIN SCORE", as_json=json_)
 
 
 @app.command(epilog="Example: sb trust show reviewer")
@@ -143,7 +130,7 @@ def show(
         raise NotFoundError(f"no trust score for {name!r}", "sb trust list")
     if json_:
         counts = None if standing is None else _as_json(standing)
-        output.emit_json(as_json(found[0]) | {"computed": computed, "counts": counts})
+        output.emit_json(plain_json(found[0]) | {"computed": computed, "counts": counts})
         return
     (one,) = found
     output.line(

@@ -13,7 +13,7 @@ from sb.screens.panel import Panel
 from sb.screens.row_list import RowList
 from sb.screens.state.document import Document
 from sb.screens.state.evals import (
-    SUITE_COLUMNS,
+    EVAL,
     Node,
     Saved,
     document,
@@ -61,7 +61,7 @@ class EvalsScreen(Filtering):
         yield self.split(
             Panel(
                 self.filter_box("words: a suite, a case, failed"),
-                RowList(SUITE_COLUMNS, id="evals"),
+                RowList(EVAL.columns["suite"], id="evals"),
                 views=VIEWS,
                 id="list",
             ),

@@ -14,7 +14,6 @@ from sb.screens.row_list import RowList
 from sb.screens.searching import SEARCHING, Searching
 from sb.screens.state.memory import (
     FILTER_HINT,
-    MEMORY_COLUMNS,
     VIEW_NAMES,
     MemorySearch,
     Ranking,
@@ -33,7 +32,7 @@ from textual.widget import Widget
 from sb.kernel.authority.signing import Decider
 from sb.log.event import Subject
 from sb.memory.allowed_changes import allows
-from sb.present.memories import Record
+from sb.present.memories import MEMORY, Record
 
 if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed
@@ -73,7 +72,7 @@ class MemoryScreen(Searching, Deciding, TabView):
 
     def body(self) -> Iterable[Widget]:
         yield self.split(
-            self.views_panel(self.filter_box(FILTER_HINT), RowList(MEMORY_COLUMNS, id="memories")),
+            self.views_panel(self.filter_box(FILTER_HINT), RowList(MEMORY.columns["list"], id="memories")),
             Panel(DocumentView(id="memory"), views=VIEW_NAMES, id="about"),
         )
 

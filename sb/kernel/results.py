@@ -36,6 +36,7 @@ class Effect(StrEnum):
     UNSTATED = ""
     DONE = "done"  # the tool came to its end; only its answer cannot be used
     UNKNOWN = "in_doubt"
+    PARTIAL = "in_part"  # a part was done, and repeating the call tries the rest
 
 
 @frozen
@@ -134,8 +135,9 @@ class ToolError(Exception):
     Args:
         code: any ToolErrorCode.
         message: one line for the agent and the log.
+        effect: whether something was changed all the same.
     """
 
-    def __init__(self, code: ToolErrorCode, message: str) -> None:
+    def __init__(self, code: ToolErrorCode, message: str, effect: Effect = Effect.UNSTATED) -> None:
         super().__init__(message)
-        self.code = code
+        self.code, self.effect = code, effect

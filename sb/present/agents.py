@@ -101,10 +101,6 @@ def _refused(line: AgentLine, now: int) -> Cell:
     return Cell(f"{short_count(refused)} refused" if refused else "", DANGER)
 
 
-def _hours(line: AgentLine, now: int) -> Cell:
-    return Cell("", trend=tuple(zip(line.calls, map(bool, line.refused), strict=True)))
-
-
 AGENT = Kind[AgentLine](
     Field(
         "agent",
@@ -113,7 +109,11 @@ AGENT = Kind[AgentLine](
     ),
     Field("project", lambda it, now: it.project, Column(7, tone=SOFT)),
     Field("doing", lambda it, now: Cell(it.doing, "" if it.at_work else SOFT), Column(0, 88, cut=Cut.MIDDLE)),
-    Field("hours", _hours, Column(8, 57)),
+    Field(
+        "hours",
+        lambda it, now: Cell("", trend=tuple(zip(it.calls, map(bool, it.refused), strict=True))),
+        Column(8, 57),
+    ),
     Field("calls", _calls, Column(10, right=True)),
     Field("refused", _refused, Column(10, right=True)),
     Field("cost", lambda it, now: it.cost, Column(6, 72, SOFT, right=True)),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sb.base.sources import micros
 from sb.base.text import counted
 from sb.base.values.frozen import frozen
-from sb.present.kind import Cell, Column, Field, Kind, time_cell
+from sb.present.kind import Cell, Column, Field, Kind, plain_json, time_cell
 from sb.present.states import SOFT, state
 from sb.present.times import ago, minute
 
@@ -27,6 +27,12 @@ class ShownCheckpoint:
     checkpoint_id: str
     found: Checkpoint | str
     is_present: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        if isinstance(self.found, str):
+            return {"checkpoint_id": self.checkpoint_id, "problem": self.found}
+        return {**plain_json(self.found), "problem": ""}
 
     @property
     def state_word(self) -> str:
@@ -89,6 +95,7 @@ CHECKPOINT = Kind[ShownCheckpoint](
         "list": "state,core,contents,age",
         "plain": "checkpoint,state,core,contents,age",
     },
+    json={"+": "checkpoint"},
 )
 
 

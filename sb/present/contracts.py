@@ -77,11 +77,7 @@ CONTRACT = Kind[ContractEntry](
         title="class",
     ),
     Field("age", lambda it, now: ago(it.first_seen_at, now), Column(8, tone=SOFT, right=True)),
-    Field(
-        "approved",
-        lambda it, now: f"by {it.baseline.by}" if it.baseline else "",
-        Column(15, ROOMY, SOFT),
-    ),
+    Field("approved", lambda it, now: f"by {it.baseline.by}" if it.baseline else "", Column(15, ROOMY, SOFT)),
     faces={
         "table": "tool,status,class,from,approved by,contract",
         "list": "state,changes,purpose,effect,age,approved",

@@ -7,12 +7,13 @@ console. `--json` and its schema come from the same declaration. `sb/present/app
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from datetime import datetime
 from importlib import import_module
 from typing import Any, Generic, TypeVar
 
 from sb.base.fitting import Cut, Span
-from sb.base.sources import iso_micros, micros
+from sb.base.sources import iso, iso_micros, micros
 from sb.base.text import plain, revealed_line
 from sb.base.values.frozen import frozen
 from sb.present.states import State
@@ -146,7 +147,7 @@ class Kind(Generic[T]):
         json: its fields in JSON with their types, as commands/interface.yaml notes them; fields of one type may share an
             entry, with spaces between them. Each is the attribute of that name, else the text that is shown under it;
             a time is in microseconds since the epoch, or ISO 8601 already. "+" takes over the fields of a type of
-            commands/interface.yaml, from the record's own `to_dict`.
+            commands/interface.yaml, from the record's own `to_dict` where it has one.
         computed: those that are neither, by name.
         stored: the part of a record that has the attributes.
     """
@@ -194,14 +195,16 @@ class Kind(Generic[T]):
     def to_dict(self, record: T, now: int = 0) -> dict[str, Any]:
         """A record as plain JSON, with times in ISO 8601."""
         stored = self.stored(record)
-        document: dict[str, Any] = stored.to_dict() if "+" in self.json else {}
+        document: dict[str, Any] = {}
+        if "+" in self.json:
+            document = stored.to_dict() if hasattr(stored, "to_dict") else plain_json(stored)
         for name, shape in self.json.items():
             if name in self.computed:
                 document[name] = self.computed[name](record, now)
             elif name != "+":
                 has = hasattr(stored, name)
                 document[name] = (
-                    _plain_json(getattr(stored, name), shape) if has else self.text(record, now, name)
+                    plain_json(getattr(stored, name), shape) if has else self.text(record, now, name)
                 )
         return document
 
@@ -210,13 +213,20 @@ def _text(value: Cell | State | str) -> str:
     return value if isinstance(value, str) else value.word if isinstance(value, State) else value.text
 
 
-def _plain_json(value: Any, shape: Any) -> Any:
+def plain_json(value: Any, shape: Any = None) -> Any:
+    """A value as commands print it in JSON: every field, times in UTC; an integer of shape "time" is in microseconds."""
     if isinstance(value, int) and shape in ("time", "time|null"):
         return iso_micros(value)
-    if hasattr(value, "_asdict"):
-        return value._asdict()
+    if isinstance(value, datetime):
+        return iso(value.timestamp())
+    if is_dataclass(value) and not isinstance(value, type):
+        value = {field.name: getattr(value, field.name) for field in fields(value)}
+    elif hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, Mapping):
+        return {str(name): plain_json(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain_json(item, None) for item in value]
+        return [plain_json(item) for item in value]
     return str(value) if isinstance(value, str) else value  # of a StrEnum its word
 
 

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sb.base.duration import human_age
-from sb.base.sources import MICROSECONDS, iso
+from sb.base.sources import iso, micros
 from sb.base.text import plain
 from sb.base.values.frozen import frozen
 from sb.base.values.references import SESSION_SHOWN
-from sb.memory.allowed_changes import is_suggestion
+from sb.memory.allowed_changes import PENDING, is_suggestion
 from sb.memory.highlights import beginnings, spans
 from sb.memory.sessions import PAST_SESSION
-from sb.present.kind import Column, Field, Kind
+from sb.present.kind import Cell, Column, Field, Kind
 from sb.present.states import SOFT, state
 from sb.present.suggestions import suggested_text
 from sb.present.times import ago
@@ -32,6 +32,7 @@ LOOKED_AT = 100_000  # characters of a memory in which words are looked for
 _BEFORE = 12  # characters of a long memory before the first word that was looked for
 ANOTHER = "another copy"  # of the database, which has a number, but no name
 KIND_TONES = {"fact": "info", "decision": "accent", "lesson": "violet", "handoff": "ok"}  # others are soft
+_SHORT = {QUARANTINED: "quarantine", PENDING: "suggested"}  # as the review queue calls them
 CLOSEST = "No exact match; closest in meaning"
 
 
@@ -101,19 +102,53 @@ def place_word(place: Place) -> str:
     return "private" if place.owner else plain(place.scope.rpartition(":")[2], one_line=True)
 
 
-def _reviewed(item: ReviewItem, now: int) -> str:
-    return matched_text({**item.record, "state": ACTIVE}, ()).text  # of a quarantined one, too
+@frozen
+class ShownMemory:
+    """A memory in a list: its record, where it belongs, and the words of the filter."""
+
+    record: Record
+    place: Place
+    words: Sequence[str] = ()
+
+
+def _kind(about: ShownMemory, now: int) -> Cell:
+    """Its kind, or its state where it is not active."""
+    if is_active(about.record):
+        return Cell(about.record["kind"], KIND_TONES.get(about.record["kind"], SOFT))
+    word = state_word(about.record)
+    word = _SHORT.get(word, word)
+    return Cell(word, state(word).tone)
+
+
+def _text(about: ShownMemory, now: int) -> Cell:
+    matched = matched_text(about.record, about.words)
+    return Cell(matched.text, "" if is_active(about.record) else SOFT, hits=matched.hits)
+
+
+def _strength(about: ShownMemory, now: int) -> Cell:
+    word = state_word(about.record)
+    return Cell(word if is_active(about.record) else "", state(word).tone)
+
+
+MEMORY = Kind[ShownMemory](
+    Field("kind", _kind, Column(10, most=16, enough=56)),
+    Field("memory", _text),
+    Field("strength", _strength, Column(9, 82)),
+    Field("scope", lambda it, now: place_word(it.place), Column(8, 66, SOFT)),
+    Field("age", lambda it, now: ago(micros(it.record["created_at"]), now), Column(8, tone=SOFT, right=True)),
+    faces={"list": "kind,memory,strength,scope,age"},
+)
 
 
 REVIEW = Kind[ReviewItem](
     Field("state", lambda it, now: state(str(it.kind)), Column(12, badges=True)),
-    Field("text", _reviewed),
+    Field("text", lambda it, now: matched_text({**it.record, "state": ACTIVE}, ()).text),  # quarantined, too
     Field(
         "origin",
         lambda it, now: ANOTHER if it.kind is ReviewKind.CONFLICT else it.origin,
         Column(13, 72, SOFT),
     ),
-    Field("age", lambda it, now: ago(int(it.at * MICROSECONDS), now), Column(6, tone=SOFT, right=True)),
+    Field("age", lambda it, now: ago(micros(it.at), now), Column(6, tone=SOFT, right=True)),
     faces={"list": "state,text,origin,age"},
 )
 

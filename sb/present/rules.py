@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from sb.base.duration import human_duration
 from sb.base.sources import iso_micros
 from sb.present.kind import Field, Kind, time_cell
+from sb.present.times import minute
 
 if TYPE_CHECKING:  # a face loads what it shows
     from sb.kernel.agent_charter.charters import CharterEntry
@@ -14,6 +15,7 @@ if TYPE_CHECKING:  # a face loads what it shows
     from sb.kernel.boundaries.tokens import AccessToken
     from sb.kernel.context_sources.sources import ContextSource
     from sb.kernel.release_tuple.releases import ReleaseEntry
+    from sb.protocols.types import TrustAssessment
 
 SHORT_RELEASE = 19  # characters of an id in a table: sha256: and twelve digits
 
@@ -79,4 +81,15 @@ TOKEN: Kind[AccessToken] = Kind(
         "created_at": "time",
         "expires_at": "time|null",
     },
+)
+TRUST: Kind[TrustAssessment] = Kind(
+    Field("name", lambda it, now: it.entity),
+    Field(
+        "trust",
+        lambda it, now: ", ".join(f"{name} {of.get('score', '?')}" for name, of in it.dimensions.items()),
+    ),
+    Field("evidence", lambda it, now: str(len(it.evidence_episode_ids or ()))),
+    Field("updated", lambda it, now: time_cell(minute(it.last_updated), it.last_updated)),
+    faces={"table": "name,trust,evidence,updated"},
+    json={"+": "trust_score"},
 )

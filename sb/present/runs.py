@@ -83,11 +83,7 @@ RUN = Kind[UsedRun](
         Column(6, 50, SOFT, right=True, title="cost"),
         title="cost",
     ),
-    Field(
-        "age",
-        lambda it, now: ago(it.run.last_at, now),
-        Column(6, tone=SOFT, right=True, title="age"),
-    ),
+    Field("age", lambda it, now: ago(it.run.last_at, now), Column(6, tone=SOFT, right=True, title="age")),
     Field("its session", lambda it, now: it.run.session),
     faces={
         "table": "started (UTC),host,project,state,events,in,out,cost,run",

@@ -22,6 +22,7 @@ SUGGESTION = Kind["MemorySuggestion"](
     Field("at", lambda it, now: time_cell(minute(it.created_at), it.created_at)),
     Field("what", lambda it, now: suggested_text(it.content)),
     faces={"table": "suggestion,kind,status,sure,at,what", "heading": "suggestion,kind,status,at"},
+    json={"+": "suggestion"},
 )
 
 

@@ -19,7 +19,8 @@ from sb.base.text import counted
 from sb.base.values.frozen import frozen
 from sb.errors import NotFoundError
 from sb.kernel.contracts import ToolError, ToolErrorCode
-from sb.kernel.recovery_loop.variants import IN_PART, NOT_RESTORED
+from sb.kernel.recovery_loop.variants import NOT_RESTORED
+from sb.kernel.results import Effect
 from sb.store.pack_file import ABSENT, FILE, FOLDER, LINK, Entry, Pack, PackReader
 from sb.store.packs import PackStore
 from sb.store.path_states import OTHER, is_same, path_of, state_of, states
@@ -105,7 +106,7 @@ class PackRestoring:
                     failed = self._apply(again, reader, key)
             failed |= self._put_back(reader)
             if failed:
-                raise invalid(_said(changes, failed))
+                raise _failure(changes, failed)
         return changes
 
     def _sweep(self, rows: Rows, pack: Pack, changes: Sequence[Change], key: str) -> None:
@@ -182,8 +183,8 @@ def _noted(failed: dict[str, str], path: str) -> Iterator[None]:
         failed[path] = str(error)
 
 
-def _said(changes: Sequence[Change], failed: Mapping[str, str]) -> str:
-    """The paths that were not restored, with the reasons; what follows from another one goes without saying."""
+def _failure(changes: Sequence[Change], failed: Mapping[str, str]) -> ToolError:
+    """Names the paths that were not restored, with the reasons; what follows from another one goes without saying."""
     tops, top = [], "/"
     for path in sorted(failed, key=lambda path: path.split("/")):
         holds_another = failed[path].endswith(_NOT_EMPTY) and any(
@@ -196,8 +197,9 @@ def _said(changes: Sequence[Change], failed: Mapping[str, str]) -> str:
     text = f"{'; '.join(tops[:MOST_NAMED])}{more}"
     done = sum(one.path not in failed for one in changes)
     if not done:
-        return f"{text}{NOT_RESTORED}"
-    return f"{IN_PART}restored {counted(done, 'path')}; not restored: {text}; run sb undo again to retry these paths"
+        return invalid(f"{text}{NOT_RESTORED}")
+    text = f"restored {counted(done, 'path')}; not restored: {text}; run sb undo again to retry these paths"
+    return ToolError(ToolErrorCode.VALIDATION_ERROR, text, Effect.PARTIAL)
 
 
 def _changes(rows: Rows, pack: Pack) -> list[Change]:

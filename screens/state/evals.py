@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from sb.screens.state.document import Document, Field
 from sb.screens.state.listing import Row
 
-from sb.base.fitting import Cut, relative_age
-from sb.base.sources import MICROSECONDS
+from sb.base.fitting import Cut
+from sb.base.sources import MICROSECONDS, micros
 from sb.base.text import counted, shorten
 from sb.base.values.frozen import frozen
 from sb.errors import UsageError
@@ -20,38 +20,101 @@ from sb.evals.comparison import CaseChange, Comparison, compare
 from sb.evals.results import CaseVerdict
 from sb.evals.shelf import EvalShelf
 from sb.evals.summary import CaseSummary, RunSummary, command_again
-from sb.present.kind import Cell, Column
-from sb.present.times import date_and_time
+from sb.present.kind import Cell, Column, Kind
+from sb.present.kind import Field as Shown
+from sb.present.states import DANGER, SOFT, WARN, State
+from sb.present.times import ago, date_and_time
 
-SUITE_COLUMNS = (
-    Column(11, badges=True),
-    Column(cut=Cut.PATH),
-    Column(6, least=40),
-    Column(9, right=True, title="passed"),
-    Column(7, right=True, least=50, title="cost"),
-    Column(4, right=True, title="age"),
-)
-RUN_COLUMNS = (SUITE_COLUMNS[0], Column(cut=Cut.MIDDLE), *SUITE_COLUMNS[3:])
-CASE_COLUMNS = (
-    Column(9),
-    Column(cut=Cut.MIDDLE),
-    Column(7, right=True),
-    Column(6, right=True),
-)
-PLAIN_TITLES = ("state", "suite", "passed", "cost", "age")
 TREND = 6  # runs of the sparkline
 _LONGEST = 2_000  # characters of an answer
 _MOST_LISTED = 20
-_WORDS = {  # of a verdict, with its tone; `unexpected_pass` would not fit its column
-    CaseVerdict.PASSED: ("passed", "soft"),
-    CaseVerdict.FAILED: ("failed", "danger"),
-    CaseVerdict.FLAKY: ("flaky", "warn"),
-    CaseVerdict.ERROR: ("error", "danger"),
-    CaseVerdict.SKIPPED: ("skipped", "soft"),
-    CaseVerdict.EXPECTED: ("xfail", "soft"),
-    CaseVerdict.UNEXPECTED: ("xpass", "warn"),
-}
 _TONES = {OK: "ok", WRONG: "danger", MISSING: "danger", EXTRA: "danger", FORBIDDEN: "danger", ALSO: "soft"}
+
+
+VERDICTS = {  # `unexpected_pass` would not fit its column
+    CaseVerdict.PASSED: State("passed"),
+    CaseVerdict.FAILED: State("failed", DANGER),
+    CaseVerdict.FLAKY: State("flaky", WARN),
+    CaseVerdict.ERROR: State("error", DANGER),
+    CaseVerdict.SKIPPED: State("skipped"),
+    CaseVerdict.EXPECTED: State("xfail"),
+    CaseVerdict.UNEXPECTED: State("xpass", WARN),
+}
+
+
+@frozen
+class EvalRun:
+    """A saved run, or the cases of one suite in it.
+
+    Args:
+        suite: "" for the whole run.
+        trend: the pass rates of the suite's newest runs in percent, the oldest first, each with whether a case failed.
+    """
+
+    run: RunSummary
+    suite: str = ""
+    trend: tuple[tuple[int, bool], ...] = ()
+
+    @property
+    def cases(self) -> list[CaseSummary]:
+        """The cases that it is about."""
+        return [case for case in self.run.cases if not self.suite or case.suite == self.suite]
+
+
+def _state(about: EvalRun, now: int) -> State:
+    verdicts = {case.verdict for case in about.cases if not case.holds}
+    for verdict in (CaseVerdict.FAILED, CaseVerdict.ERROR):
+        if verdict in verdicts:
+            return State(VERDICTS[verdict].word, DANGER, badge=True)
+    if verdicts or any(case.verdict is CaseVerdict.FLAKY for case in about.cases):
+        return State("flaky", WARN, badge=True)
+    return State("cut short", WARN) if about.run.interrupted else State("ok")
+
+
+def _passed(about: EvalRun, now: int) -> Cell:
+    counting = [case.holds for case in about.cases if case.counts]
+    return Cell(f"{sum(counting)} of {len(counting)}", "" if all(counting) else DANGER)
+
+
+def _cost(about: EvalRun, now: int) -> str:
+    costs = [case.cost_cents for case in about.cases if case.cost_cents is not None]
+    return f"${sum(costs) / 100:.2f}" if costs else ""
+
+
+def _bars(about: EvalRun, now: int) -> Cell:
+    return Cell("", trend=tuple((max(rate, 1), alarm) for rate, alarm in about.trend))  # 0 % has a bar too
+
+
+EVAL = Kind[EvalRun](
+    Shown("state", _state, Column(11, badges=True)),
+    Shown("suite", lambda it, now: it.suite, Column(cut=Cut.PATH)),
+    Shown("run", lambda it, now: f"{it.run.agent}  {', '.join(it.run.suites)}", Column(cut=Cut.MIDDLE)),
+    Shown("trend", _bars, Column(6, 40)),
+    Shown("passed", _passed, Column(9, right=True, title="passed")),
+    Shown("cost", _cost, Column(7, 50, SOFT, right=True, title="cost")),
+    Shown("age", lambda it, now: ago(micros(it.run.at), now), Column(4, tone=SOFT, right=True, title="age")),
+    faces={
+        "suite": "state,suite,trend,passed,cost,age",
+        "run": "state,run,passed,cost,age",
+        "plain": "state,suite,passed,cost,age",
+    },
+)
+EVAL_CASE = Kind[CaseSummary](
+    Shown("verdict", lambda it, now: VERDICTS[it.verdict], Column(9)),
+    Shown("case", lambda it, now: it.id, Column(cut=Cut.MIDDLE)),
+    Shown("of suite", lambda it, now: f"{it.suite}: {it.id}", Column(cut=Cut.MIDDLE)),
+    Shown(
+        "passes",
+        lambda it, now: f"{it.passes} of {it.runs}" if it.runs > 1 else "",
+        Column(7, tone=SOFT, right=True),
+    ),
+    Shown(
+        "score",
+        lambda it, now: "" if it.score is None else f"{it.score:.2f}",
+        Column(6, tone=SOFT, right=True),
+    ),
+    faces={"suite": "verdict,case,passes,score", "run": "verdict,of suite,passes,score"},
+)
 
 
 class Node(NamedTuple):
@@ -136,49 +199,15 @@ def run_nodes(saved: Saved, opened: frozenset[Node], words: str) -> list[Node]:
 
 def row_of(saved: Saved, node: Node, opened: frozenset[Node], now: int) -> Row:
     """One line of the list."""
-    run = saved.run(node)
+    run, face = saved.run(node), "run" if node.run else "suite"
     if run is None:
         return Row(("", node.suite or node.run))
     if node.case:
-        return _case_row(_case_of(run, node), node.run != "")
-    cases = [case for case in run.cases if not node.suite or case.suite == node.suite]
-    holding, counting = sum(case.holds for case in cases if case.counts), sum(case.counts for case in cases)
-    costs = [case.cost_cents for case in cases if case.cost_cents is not None]
-    name = node.suite or f"{run.agent}  {', '.join(run.suites)}"
-    cells = (
-        _badge(run, cases),
-        name,
-        Cell(f"{holding} of {counting}", "" if holding == counting else "danger"),
-        Cell(f"${sum(costs) / 100:.2f}" if costs else "", "soft"),
-        Cell(relative_age(int(run.at * MICROSECONDS), now), "soft"),
-    )
-    if not node.suite:
-        return Row(cells, fold=node in opened, columns=RUN_COLUMNS)
-    # A run in which nothing held has a bar too.
-    trend = Cell("", trend=tuple((max(rate, 1), alarm) for rate, alarm in _trend(saved, node.suite)))
-    return Row((*cells[:2], trend, *cells[2:]), fold=node in opened)
-
-
-def _badge(run: RunSummary, cases: Sequence[CaseSummary]) -> Cell:
-    verdicts = {case.verdict for case in cases if not case.holds}
-    if CaseVerdict.FAILED in verdicts:
-        return Cell("failed", "danger", badge=True)
-    if CaseVerdict.ERROR in verdicts:
-        return Cell("error", "danger", badge=True)
-    if verdicts or any(case.verdict is CaseVerdict.FLAKY for case in cases):
-        return Cell("flaky", "warn", badge=True)
-    return Cell("cut short", "warn") if run.interrupted else Cell("ok", "soft")
-
-
-def _case_row(case: CaseSummary | None, with_suite: bool) -> Row:
-    if case is None:
-        return Row(("", "not in this run"), depth=1, columns=CASE_COLUMNS)
-    word, tone = _WORDS[case.verdict]
-    name = f"{case.suite}: {case.id}" if with_suite else case.id
-    passes = f"{case.passes} of {case.runs}" if case.runs > 1 else ""
-    score = "" if case.score is None else f"{case.score:.2f}"
-    cells = (Cell(word, tone), name, Cell(passes, "soft"), Cell(score, "soft"))
-    return Row(cells, depth=1, columns=CASE_COLUMNS)
+        case = _case_of(run, node)
+        cells = EVAL_CASE.cells(case, now, face) if case else (Cell(""), Cell("not in this run"))
+        return Row(cells, depth=1, columns=EVAL_CASE.columns[face])
+    shown = EvalRun(run, node.suite, _trend(saved, node.suite))
+    return Row(EVAL.cells(shown, now, face), fold=node in opened, columns=EVAL.columns[face])
 
 
 def _trend(saved: Saved, suite: str) -> tuple[tuple[int, bool], ...]:
@@ -209,7 +238,7 @@ def document(saved: Saved, shelf: EvalShelf, node: Node | None) -> Document:
 def _run_fields(saved: Saved, run: RunSummary, node: Node) -> Iterator[Field]:
     cases = [case for case in run.cases if not node.suite or case.suite == node.suite]
     yield Field(node.suite or run.agent)
-    counts = {word: sum(_WORDS[case.verdict][0] == word for case in cases) for word, _ in _WORDS.values()}
+    counts = {look.word: sum(case.verdict is known for case in cases) for known, look in VERDICTS.items()}
     yield Field("Cases", ", ".join(f"{count} {word}" for word, count in counts.items() if count) or "none")
     if node.suite:
         rates = [f"{rate}" for rate, _ in _trend(saved, node.suite)]
@@ -224,8 +253,8 @@ def _run_fields(saved: Saved, run: RunSummary, node: Node) -> Iterator[Field]:
     if failing:
         yield Field("Does not hold")
         for case in failing[:_MOST_LISTED]:
-            word, tone = _WORDS[case.verdict]
-            yield Field(word, case.id if node.suite else f"{case.suite}: {case.id}", tone=tone)
+            look = VERDICTS[case.verdict]
+            yield Field(look.word, case.id if node.suite else f"{case.suite}: {case.id}", tone=look.tone)
         if len(failing) > _MOST_LISTED:
             yield Field("", f"and {counted(len(failing) - _MOST_LISTED, 'case')} more")
     again = command_again([node.suite] if node.suite else run.suites, run.agent)
@@ -271,11 +300,11 @@ def _case_fields(report: Mapping[str, Any], node: Node) -> Iterator[Field]:
     if case is None:
         yield Field("not in this run")
         return
-    word, tone = _WORDS[CaseVerdict(case["verdict"])]
+    look = VERDICTS[CaseVerdict(case["verdict"])]
     yield Field(node.case)
     runs = f", {case['passes']} of {case['runs']} attempts" if case["runs"] > 1 else ""
     score = "" if case["score"] is None else f", score {case['score']:.2f}"
-    yield Field(word.capitalize(), f"{node.suite}{runs}{score}", tone=tone)
+    yield Field(look.word.capitalize(), f"{node.suite}{runs}{score}", tone=look.tone)
     if case.get("reason"):
         yield Field("Reason", case["reason"])
     attempts = case.get("attempts") or ()
@@ -331,7 +360,7 @@ def _worst_first(run: RunSummary, suite: str) -> list[CaseSummary]:
 
 
 def _fits(words: str, suite: str, case: CaseSummary) -> bool:
-    return _has_all(words, f"{suite} {case.id} {_WORDS[case.verdict][0]}")
+    return _has_all(words, f"{suite} {case.id} {VERDICTS[case.verdict].word}")
 
 
 def _has_all(words: str, text: str) -> bool:

@@ -7,32 +7,25 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from sb.screens.state.listing import Row
+from sb.screens.state.listing import Row, row_of
 from sb.screens.state.question import MOST_OBJECTS, Question, some
 from sb.screens.state.search import Found, Search
 
-from sb.base.fitting import relative_age
 from sb.base.sources import MICROSECONDS
 from sb.base.text import counted, revealed, shorten
 from sb.base.values.frozen import frozen
 from sb.errors import UsageError
 from sb.log.event_log import EventLog
-from sb.memory.allowed_changes import PENDING, is_suggestion
+from sb.memory.allowed_changes import is_suggestion
 from sb.memory.browse import Browsed, RecordFilter, browse, fits, place_of
-from sb.present.kind import Cell, Column
 from sb.present.memories import (
     CLOSEST,
-    KIND_TONES,
+    MEMORY,
     Record,
-    is_active,
-    matched_text,
-    place_word,
-    state_word,
+    ShownMemory,
 )
-from sb.present.states import state
 from sb.stack.settling import DISMISS, settle
-from sb.store.records.columns import QUARANTINED
-from sb.store.records.places import Place, Places
+from sb.store.records.places import Places
 from sb.store.records.store import RecordStore
 
 if TYPE_CHECKING:
@@ -40,14 +33,6 @@ if TYPE_CHECKING:
 
     from sb.memory.operator_view import Overseer
 
-MEMORY_COLUMNS = (
-    Column(width=10, most=16, enough=56),
-    Column(),
-    Column(width=9, least=82),
-    Column(width=8, least=66),
-    Column(width=8, right=True),
-)
-PLAIN_TITLES = ("kind", "memory", "strength", "scope", "age")
 FILTER_HINT = "words, kind:… stack:… scope:… agent:… strength:… state:…"
 TEXT, ORIGIN, HISTORY, NEIGHBOURS = "text", "origin", "history", "neighbours"
 VIEW_NAMES = {TEXT: "Text", ORIGIN: "Origin", HISTORY: "History", NEIGHBOURS: "Neighbours"}  # of one memory
@@ -55,36 +40,11 @@ BEST, NEAREST = 20, 10  # memories that ranking names: with every word, and with
 BEST_HEADING, REST_HEADING, NEAREST_HEADING = -1, -2, -3
 
 
-def memory_row(record: Record, place: Place, now: int, words: Sequence[str] = ()) -> Row:
-    """One line about a memory: its kind, or its state where it is not active, then what it says.
-
-    Args:
-        now: microseconds since the epoch. words: of the filter.
-    """
-    word, active = state_word(record), is_active(record)
-    shown = matched_text(record, words)
-    kind = Cell(record["kind"], KIND_TONES.get(record["kind"], "soft")) if active else _state_cell(word)
-    return Row(
-        (
-            kind,
-            Cell(shown.text, "" if active else "soft", hits=shown.hits),
-            Cell(word if active else "", state(word).tone),
-            Cell(place_word(place), "soft"),
-            Cell(relative_age(int(record["created_at"] * MICROSECONDS), now), "soft"),
-        )
-    )
-
-
-def _state_cell(word: str) -> Cell:
-    shown = _SHORT.get(word, word)
-    return Cell(shown, state(shown).tone)
-
-
 def memory_rows(log: EventLog, numbers: Sequence[int], words: Sequence[str]) -> dict[int, Row]:
     """Rows of memories, by their numbers."""
     places, now = Places(log.database), int(log.clock.now() * MICROSECONDS)
     return {
-        record["id"]: memory_row(record, places.numbered(record["place"]), now, words)
+        record["id"]: row_of(MEMORY, ShownMemory(record, places.numbered(record["place"]), words), now)
         for record in read_records(log, numbers)
     }
 
@@ -189,7 +149,6 @@ def arranged(found: Found, ranking: Ranking) -> Sequence[int]:
     return shown
 
 
-_SHORT = {QUARANTINED: "quarantine", PENDING: "suggested"}  # as the review queue calls them
 _DONE = {
     "forget": "is forgotten",
     "recover": "is recovered",

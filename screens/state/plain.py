@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from sb.screens.state.agents import read_agents
 from sb.screens.state.events import event_rows
 from sb.screens.state.home import NO_AGENT, NO_CALL, NOTHING, Home, at_work, facts, quickly, thoroughly
-from sb.screens.state.listing import Row, row_of
-from sb.screens.state.memory import PLAIN_TITLES as MEMORY_TITLES
 from sb.screens.state.memory import memory_rows
 from sb.screens.state.records import Records
 from sb.screens.state.recovery import OPEN_VIEW, listed
@@ -24,13 +23,15 @@ from sb.present.agents import AGENT
 from sb.present.approvals import REQUEST, Request
 from sb.present.contracts import CONTRACT, ordered
 from sb.present.events import EVENT
-from sb.present.kind import Column
+from sb.present.kind import Kind
+from sb.present.memories import MEMORY
 from sb.present.overview import AtWork
 from sb.present.recovery import RECOVERY
 from sb.present.runs import RUN, UsedRun
 from sb.present.usage import session_cost
 from sb.store.records.store import RecordStore
 
+T = TypeVar("T")
 MOST_ROWS = 200
 
 
@@ -45,10 +46,6 @@ class PlainScreen:
     titles: tuple[str, ...]
     rows: list[tuple[str, ...]]
     total: int
-
-
-def _table(columns: Sequence[Column], rows: Sequence[Row], total: int) -> PlainScreen:
-    return PlainScreen(tuple(column.title for column in columns), [row.texts for row in rows], total)
 
 
 def _home(records: Records) -> PlainScreen:
@@ -71,58 +68,62 @@ def _home(records: Records) -> PlainScreen:
     return PlainScreen(("",), rows, len(rows))
 
 
+def _screen(records: Records, kind: Kind[T], shown: Iterable[T], total: int) -> PlainScreen:
+    """Records as their kind says."""
+    now = int(records.clock.now() * MICROSECONDS)
+    rows = [tuple(cell.text for cell in kind.cells(item, now, "plain")) for item in shown]
+    return PlainScreen(kind.titles("plain"), rows, total)
+
+
 def _approvals(records: Records) -> PlainScreen:
     queue = Approvals(records.log(), records.authority())
-    numbers, now = queue.numbers(states=OPEN), queue.now()
+    numbers = queue.numbers(states=OPEN)
     found = queue.numbered(numbers[:MOST_ROWS])
     items = [found[number] for number in numbers[:MOST_ROWS] if number in found]
     origins = call_origins(queue.log, {item.run_id for item in items})
-    shown = (
-        Request(queue.disclose(item), origins.get(item.run_id, CallOrigin()).project_name) for item in items
-    )
-    rows = [row_of(REQUEST, item, now, "plain").texts for item in shown]
-    return PlainScreen(REQUEST.titles("plain"), rows, len(numbers))
+    shown = (Request(queue.disclose(it), origins.get(it.run_id, CallOrigin()).project_name) for it in items)
+    return _screen(records, REQUEST, shown, len(numbers))
 
 
 def _contracts(records: Records) -> PlainScreen:
     entries = ordered(records.baselines("rows").entries())
-    now = int(records.clock.now() * 1e6)
-    rows = [row_of(CONTRACT, entry, now, "plain").texts for entry in entries]
-    return PlainScreen(CONTRACT.titles("plain"), rows, len(entries))
+    return _screen(records, CONTRACT, entries, len(entries))
 
 
 def _recovery(records: Records) -> PlainScreen:
-    found, now = listed(records.log(), OPEN_VIEW), int(records.clock.now() * 1e6)
-    rows = [row_of(RECOVERY, item, now, "plain").texts for item in found.items]
-    return PlainScreen(RECOVERY.titles("plain"), rows, found.counts[OPEN_VIEW])
+    found = listed(records.log(), OPEN_VIEW)
+    return _screen(records, RECOVERY, found.items, found.counts[OPEN_VIEW])
 
 
 def _runs(records: Records) -> PlainScreen:
-    firsts = first_events(records.log(), dry_runs=False)
-    log, now = records.log(), int(records.clock.now() * MICROSECONDS)
-    tallies = RunTallies(log)
-    used = (
+    log = records.log()
+    firsts, tallies = first_events(log, dry_runs=False), RunTallies(log)
+    runs = runs_at(log, firsts[:MOST_ROWS])
+    shown = (
         UsedRun(run, *session_cost(records.config, run.run_id), tallies.of(run.run_id))
-        for run in runs_at(log, firsts[:MOST_ROWS]).values()
+        for first in firsts
+        if (run := runs.get(first))
     )
-    rows = [row_of(RUN, it, now, "plain").texts for it in used]
-    return PlainScreen(RUN.titles("plain"), rows, len(firsts))
+    return _screen(records, RUN, shown, len(firsts))
+
+
+def _newest(newest: int) -> range:
+    return range(newest, max(newest - MOST_ROWS, 0), -1)
 
 
 def _log(records: Records) -> PlainScreen:
     log = records.log()
     newest = log.head().seq
-    rows = event_rows(log, range(newest, max(newest - MOST_ROWS, 0), -1))
+    rows = event_rows(log, _newest(newest))
     return PlainScreen(EVENT.titles("list"), [row.texts for row in rows.values()], newest)
 
 
 def _memory(records: Records) -> PlainScreen:
     log = records.log()
     newest, _ = RecordStore(log.database).head()
-    numbers = range(newest, max(newest - MOST_ROWS, 0), -1)
-    found = memory_rows(log, numbers, ())
-    rows = [found[number].texts for number in numbers if number in found]
-    return PlainScreen(MEMORY_TITLES, rows, newest)
+    found = memory_rows(log, _newest(newest), ())
+    rows = [found[number].texts for number in _newest(newest) if number in found]
+    return PlainScreen(MEMORY.titles("list"), rows, newest)
 
 
 def _checkpoints(records: Records) -> PlainScreen:
@@ -131,31 +132,22 @@ def _checkpoints(records: Records) -> PlainScreen:
     from sb.present.checkpoints import CHECKPOINT
 
     found = listed_checkpoints(records.present("rows"))
-    now = int(records.clock.now() * MICROSECONDS)
-    rows = [row_of(CHECKPOINT, it, now, "plain").texts for it in found[:MOST_ROWS]]
-    return PlainScreen(CHECKPOINT.titles("plain"), rows, len(found))
+    return _screen(records, CHECKPOINT, found[:MOST_ROWS], len(found))
 
 
 def _evals(records: Records) -> PlainScreen:
-    from sb.screens.state.evals import PLAIN_TITLES, Saved, read_saved, row_of, suite_nodes
+    from sb.screens.state.evals import EVAL, EvalRun, Saved, read_saved
 
     from sb.evals.shelf import EvalShelf  # with the suites' modules, for which no other screen need wait
 
     saved = read_saved(EvalShelf(records.config.home.evals), Saved())
-    nodes, now = suite_nodes(saved, frozenset(), ""), int(records.clock.now() * MICROSECONDS)
-    rows = [_without(2, row_of(saved, node, frozenset(), now)) for node in nodes]
-    return PlainScreen(PLAIN_TITLES, rows[:MOST_ROWS], len(rows))
+    shown = [EvalRun(runs[0], name) for name, runs in saved.suites.items()]
+    return _screen(records, EVAL, shown[:MOST_ROWS], len(shown))
 
 
 def _agents(records: Records) -> PlainScreen:
     seen = read_agents(records)
-    rows = [row_of(AGENT, line, 0, "plain").texts for line in seen.agents]
-    return PlainScreen(AGENT.titles("plain"), rows, seen.seen)
-
-
-def _without(column: int, row: Row) -> tuple[str, ...]:
-    """The texts of a row but for one: a sparkline has none, and what a tool does takes the room of the others."""
-    return row.texts[:column] + row.texts[column + 1 :]
+    return _screen(records, AGENT, seen.agents, seen.seen)
 
 
 PLAIN: dict[str, Callable[[Records], PlainScreen]] = {

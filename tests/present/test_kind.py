@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import pkgutil
 import re
+import time
+from dataclasses import replace
+from importlib import import_module
+from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -12,9 +18,10 @@ from sb.screens.state.document import facts_of, fields_for
 from sb.screens.state.listing import row_of
 
 from evals.output_schemas import output_schemas
+from sb import present
 from sb.base.values.frozen import frozen
 from sb.present import kind as kinds_of_things
-from sb.present.kind import Column, Field, Kind, kinds
+from sb.present.kind import Cell, Column, Field, Kind, kinds
 from sb.present.states import state
 
 NOW = 1_764_000_000_000_000
@@ -35,7 +42,7 @@ PARCEL = Kind[Parcel](
     Field("state", lambda it, now: state(it.state), Column(10, badges=True), "State"),
     Field("to", lambda it, now: it.to, Column(), "To"),
     Field("weight", lambda it, now: f"{it.weight} g", Column(6, 50, "soft", right=True), "Weight"),
-    Field("sent", lambda it, now: "2025-11-24"),
+    Field("sent", lambda it, now: Cell("2025-11-24", at=it.sent_at), title="date"),
     Field("note", lambda it, now: "", label="Note"),
     Field("parcel", lambda it, now: it.id, folded=True),
     faces={
@@ -45,8 +52,7 @@ PARCEL = Kind[Parcel](
         "dialog": "to,parcel",
     },
     json={
-        "id": "string",
-        "to": "string",
+        "id to note": "string",
         "weight": "integer",
         "sent_at": "time",
         "seen_at": "time|null",
@@ -62,7 +68,7 @@ def test_a_kind_is_found_on_every_face_by_its_descriptor_alone(
 ) -> None:
     output.records(PARCEL, [LOST], NOW)
     titles, row = capsys.readouterr().out.splitlines()
-    assert titles.split() == ["state", "to", "sent", "parcel"]
+    assert titles.split() == ["state", "to", "date", "parcel"]
     assert re.split(r" {2,}", row)[0] == "unknown"
     assert row.split()[-2:] == ["2025-11-24", "par_1"]
     assert "\x1b" not in row
@@ -89,6 +95,68 @@ def test_a_kind_is_found_on_every_face_by_its_descriptor_alone(
         Line("parcel", "par_1", folded=True),
     ]
     assert facts_of(PARCEL, LOST)[1] == ("Parcel", "par_1")
+
+
+@frozen
+class Order:
+    parcel: Parcel
+    paid: bool
+
+
+ORDER = Kind[Order](
+    Field("to", lambda it, now: it.parcel.to),
+    Field("paid", lambda it, now: "yes" if it.paid else "no"),
+    faces={"table": "to,paid"},
+    json={"+": "parcel", "paid": "string"},
+    stored=lambda it: it.parcel,
+)
+
+
+def test_a_command_lists_a_kind_as_json_as_a_table_or_says_that_there_is_none(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    orders = [Order(Parcel("par_3", "eve" * 400, 7, "ok", NOW), True)]
+    output.listing(ORDER, orders, "no orders", as_json=True)
+    (item,) = json.loads(capsys.readouterr().out)["items"]
+    assert (item["id"], item["weight"], item["seen_at"], item["paid"]) == ("par_3", 7, None, "yes")
+    output.listing(ORDER, orders, "no orders", as_json=False)
+    assert "eve" * 400 in capsys.readouterr().out, "nothing is cut in a pipe"
+    output.listing(ORDER, [], "no orders", as_json=False)
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err.strip()) == ("", "no orders")
+    output.listing(ORDER, [], "no orders", as_json=True)
+    assert json.loads(capsys.readouterr().out) == {"items": []}
+
+
+def test_a_time_is_its_text_in_a_pipe_and_its_age_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(output, "fits_terminal", lambda: True)
+    output.records(PARCEL, [replace(LOST, sent_at=int((time.time() - 7_200) * 1_000_000))], NOW)
+    assert "2h" in capsys.readouterr().out
+
+
+def every_kind() -> list[tuple[str, Kind[Any]]]:
+    """All that the modules of `sb.present` declare, in the register or not."""
+    names = [found.name for found in pkgutil.iter_modules(present.__path__, "sb.present.")]
+    modules = [import_module(name) for name in names]
+    return [(name, it) for module in modules for name, it in vars(module).items() if isinstance(it, Kind)]
+
+
+def test_every_kind_that_is_declared_has_a_table_or_a_list_and_no_title_twice() -> None:
+    found = every_kind()
+    assert {"REQUEST", "UNDO", "RECOVERY", "CALL", "EVENT", "AGENT", "MEMORY"} <= {name for name, _ in found}
+    for name, kind in found:
+        lists = {"table", "list"} & kind.faces.keys()
+        assert lists, name
+        for face in {*lists, "plain"} & kind.faces.keys():
+            titles = kind.titles(face)
+            assert len(set(titles)) == len(titles), (name, face)
+        used = {field.name for shown in kind.faces.values() for field in shown}
+        assert kind.fields.keys() == used | (kind.json.keys() & kind.fields.keys()), (
+            name,
+            "a field that no face shows",
+        )
 
 
 def test_a_face_names_fields_that_the_kind_has() -> None:

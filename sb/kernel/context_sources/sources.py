@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict
 from enum import StrEnum
-from typing import Any
 
 from sb.base.duration import human_duration
 from sb.base.secrets.redaction import one_line
@@ -75,10 +73,6 @@ class ContextSource:
             raise ContractError(f"context source {self.source_id!r}: no sensitivity {self.sensitivity!r}")
         if not self.ttl_s > 0 or not 0 <= self.trust <= 1:
             raise ContractError(f"context source {self.source_id!r}: ttl_s is above 0, trust from 0 to 1")
-
-    def to_dict(self) -> dict[str, Any]:
-        """The source as plain JSON."""
-        return asdict(self) | {"uris": list(self.uris), "access": str(self.access)}
 
 
 class ContextSourceRegistry:

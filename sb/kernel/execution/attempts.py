@@ -17,7 +17,7 @@ from sb.base.sources import Clock, Ids
 from sb.base.text import human_bytes
 from sb.base.values.canonical import NotCanonical, freeze
 from sb.kernel.calls.call import Refused, ToolCall
-from sb.kernel.contracts import ToolErrorCode, ToolResult, value_matches
+from sb.kernel.contracts import ToolError, ToolErrorCode, ToolResult, value_matches
 from sb.kernel.error_classifier.error_codes import code_for, may_retry, message_for
 from sb.kernel.execution.outcome import Outcome
 from sb.kernel.execution.recorder import safe_message
@@ -207,7 +207,8 @@ def _failure(call: ToolCall, error: BaseException) -> Outcome:
         return Outcome(code=ToolErrorCode.UNEXPECTED, message=type(error).__name__, done=False)
     if isinstance(error, TypeError) and not _binds(call.fn, call.args):
         code, final = ToolErrorCode.VALIDATION_ERROR, True
-    return Outcome(code=code, message=safe_message(call, message), done=False, final=final)
+    effect = error.effect if isinstance(error, ToolError) else Effect.UNSTATED
+    return Outcome(code=code, message=safe_message(call, message), done=False, final=final, effect=effect)
 
 
 def _binds(fn: ToolFunction, args: dict[str, Any]) -> bool:

@@ -32,7 +32,6 @@ from sb.kernel.recovery_loop.loop import (
 )
 from sb.kernel.recovery_loop.own_runs import OwnRuns
 from sb.kernel.recovery_loop.variants import (
-    IN_PART,
     NOT_RESTORED,
     Variant,
     meet,
@@ -41,6 +40,7 @@ from sb.kernel.recovery_loop.variants import (
     variant,
 )
 from sb.kernel.registry.arguments import hidden_names
+from sb.kernel.results import Effect
 from sb.kernel.reversibility.contracts import UNDO, MutationRef, MutationState, RecoveryApprovalMode
 from sb.kernel.reversibility.mutations import assumption_name, secrets_of
 from sb.kernel.run_context import RECOVERY_AGENT, RunContext
@@ -456,9 +456,8 @@ class Recovery:
         return self._call(ctx, ref, self._reversal(ref, cause, [_reason(why)], wanted), "", wanted)
 
     def _undone(self, ref: MutationRef, result: ToolResult, wanted: Variant | None = None) -> Undone:
-        message = result.error_message
-        if not result.success and message.startswith(IN_PART):
-            return Undone(ref.mutation_id, "in part", message.removeprefix(IN_PART), result)
+        if result.effect is Effect.PARTIAL:
+            return Undone(ref.mutation_id, "in part", result.error_message, result)
         if wanted is not None and wanted.partial:
             state = "reversed" if result.success else "failed"
             return Undone(ref.mutation_id, state, result.error_message or "a part was undone", result)

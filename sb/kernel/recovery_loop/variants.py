@@ -12,7 +12,6 @@ from sb.kernel.registry.registry import ToolRegistry
 from sb.kernel.reversibility.contracts import OVER, MutationRef
 
 NOT_RESTORED = "; it was not restored"  # behind why a path must not be
-IN_PART = "in part: "  # before how a reversal ended that restored some of its paths
 _FILES = "files"  # the argument of a reversal that lists paths, each a row with "path"
 
 
