@@ -23,6 +23,7 @@ from sb.base.text import human_bytes
 from sb.errors import StoreCorrupt, UsageError
 from sb.store.trees.git_program import CannotStore, Deadline, Git, TooSlow, git_path, make_git_folder
 from sb.store.trees.part import Part, PartStoring, Rules
+from sb.store.trees.pipes import Pipes
 from sb.store.trees.repository_files import repository_of
 from sb.store.trees.running import KEY, young_keys
 from sb.store.trees.watching import Watch
@@ -193,7 +194,9 @@ class TreeStore:
                 os.unlink(lock)  # of a process that was killed: this one holds the project's lock
         if not os.path.exists(f"{name}.index"):
             before = None
-        git = Git(str(home / "git"), work, f"{name}.index", f"{name}.excludes")
+        odd = (one for one, left in (before.left_out if before else {}).items() if left.is_odd)
+        pipes = Pipes.of(work, odd)
+        git = Git(str(home / "git"), work, f"{name}.index", f"{name}.excludes", pipes=pipes)
         return PartStoring(git, self.rules, before, repository_of(work, project), deadline, begun)
 
     def git_of(self, project: str) -> Git:

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sb.base.files import leads_nowhere
 from sb.base.text import counted
 from sb.config.home import Home
 from sb.errors import SBError
@@ -262,7 +263,7 @@ class HostedTrees:
 
 def _is_behind_link(path: str) -> bool:
     folder = os.path.dirname(path)
-    return os.path.realpath(folder) != folder
+    return os.path.realpath(folder) != folder or leads_nowhere(folder)
 
 
 def too_slow(seconds: float) -> str:
