@@ -288,7 +288,7 @@ class PartStoring:
         if not why and len(self._refused) >= MOST_REFUSED:
             why = ODD_NAME
         if why:
-            self._left_out[name] = _left_out(why, status)
+            self._left_out[name] = left_out_of(why, status)
         elif stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode):
             self._refused[name] = status
 
@@ -300,7 +300,7 @@ class PartStoring:
             with suppress(OSError):
                 status = os.lstat(f"{self.git.work}/{name}")
                 if not self._is_behind(os.path.dirname(name)) and _is_odd(status):
-                    self._left_out[name] = _left_out(ODD_KIND, status)
+                    self._left_out[name] = left_out_of(ODD_KIND, status)
 
     def _usual_mask(self) -> int:
         """The mask under which the repository was made, so that few files have unusual modes; else the process's."""
@@ -407,7 +407,7 @@ class PartStoring:
                 self._note_refused(name, status)
                 out.append(name)
             elif why := self._not_stored(path, status):
-                self._left_out[name] = _left_out(why, status)
+                self._left_out[name] = left_out_of(why, status)
                 out.append(name)
             elif stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode):
                 taken.append(name)
@@ -487,6 +487,6 @@ def _is_odd(status: os.stat_result) -> bool:
     return not (stat.S_ISREG(mode) or stat.S_ISLNK(mode) or stat.S_ISDIR(mode))
 
 
-def _left_out(why: str, status: os.stat_result) -> LeftOut:
+def left_out_of(why: str, status: os.stat_result) -> LeftOut:
     """A file that is not stored; what passes through a pipe does not change it."""
     return LeftOut(why, (0, 0, 0, status.st_ino) if _is_odd(status) else signature_of(status))
