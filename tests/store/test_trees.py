@@ -143,9 +143,11 @@ def test_more_new_files_than_the_bounds_stay(trees: TreeStore, project: Path) ->
     for number in range(6):
         (project / "made" / str(number)).write_text("new")
     (project / "src" / "a").write_text("two")
+    (project / "small").mkdir()
+    (project / "src" / "b").write_text("new")
     result = compared(trees, before, most=5)
-    assert [entry.path for entry, _ in result.before] == [str(project / "src" / "a")]
-    assert result.unstored == {str(project): "7 paths that it made: too many to undo"}
+    assert [str(project / name) for name in ("small", "src/a", "src/b")] == [e.path for e, _ in result.before]
+    assert result.unstored == {str(project / "made"): "has 6 new paths in it: too many to undo"}
 
 
 def test_store_without_time_or_room_leaves_the_former_tree(tmp_path: Path, project: Path) -> None:

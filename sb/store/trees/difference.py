@@ -261,15 +261,27 @@ class Comparing:
         self._made_paths |= dict.fromkeys(below)
 
     def _note_made(self) -> None:
-        """Note the paths that the call made; where they are too many, they stay, and what it changed comes back."""
-        made = [path for path in self._made_paths if path not in self._entries]
-        if len(made) + len(self._entries) > self.bounds.max_paths:
-            self._unstored[self.before.project] = (
-                f"{counted(len(made), 'path')} that it made: too many to undo"
-            )
-            return
+        """Note the paths that the call made; of a folder with too many of them all stay, and it is named."""
+        made, groups = (
+            {path for path in self._made_paths if path not in self._entries},
+            dict[str, list[str]](),
+        )
         for path in made:
-            self._note(Entry(path, ABSENT))
+            top = path
+            while (above := os.path.dirname(top)) in made:
+                top = above
+            groups.setdefault(top if top != path or _is_folder(top) else os.path.dirname(top), []).append(
+                path
+            )
+        room = self.bounds.max_paths - len(self._entries)
+        for folder, paths in sorted(groups.items(), key=lambda group: len(group[1])):
+            room -= len(paths)
+            if room < 0:
+                new = counted(len(paths) - (folder in made), "new path")
+                self._unstored[folder] = f"has {new} in it: too many to undo"
+            else:
+                for path in paths:
+                    self._note(Entry(path, ABSENT))
 
     def _repository(self, part: Part, after: Part | None) -> None:
         """Compare the files of a repository, and take the objects that only refs of before reach.
