@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -150,6 +151,8 @@ def _one(
         output.line(undone_sentence(undone))
     if undone.state != "reversed":
         raise typer.Exit(_EXITS.get(undone.state, ExitCode.FAILED))
+    if not path:
+        _exit_in_part([ref], opened)
 
 
 def _last_of(opened: Runtime, path: str) -> MutationRef:
@@ -304,6 +307,18 @@ def _undo(
         note(f"{left} of {len(refs)} were not reversed")
         in_part = any(undone.state == "in part" for undone in done)
         raise typer.Exit(ExitCode.IN_PART if in_part else ExitCode.FAILED)
+    _exit_in_part(refs, opened)
+
+
+def _exit_in_part(refs: Sequence[MutationRef], opened: Runtime) -> None:
+    """Name what undone calls changed beside what was restored, and exit as for a part; return if there is nothing."""
+    from sb.present.undo import not_restored
+
+    lines = [line for ref in refs for line in not_restored(ref, opened.log)]
+    for line in lines:
+        note(line)
+    if lines:
+        raise typer.Exit(ExitCode.IN_PART)
 
 
 def _confirm(count: int, yes: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -67,3 +68,39 @@ def sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def read_regular(path: str, most: int = -1, *, follow: bool = True) -> bytes:
+    """Read a regular file, without waiting at anything that is in its place.
+
+    Args:
+        most: bytes; -1 for all of it. follow: read what a link leads to.
+
+    Raises:
+        OSError: it cannot be read; EINVAL for a pipe, a socket or a device, ELOOP for a link not to be followed.
+    """
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
+    status = os.stat(path) if follow else os.lstat(path)
+    if not stat.S_ISREG(status.st_mode) and not stat.S_ISLNK(
+        status.st_mode
+    ):  # a device may do something when opened
+        raise _not_regular(path, status)
+    with open(os.open(path, flags), "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise _not_regular(path, status)
+        return file.read(most)
+
+
+def leads_nowhere(path: str) -> bool:
+    """True for a path with a link in it that leads to itself: `realpath` takes it for a real one."""
+    try:
+        os.stat(path)
+    except OSError as error:
+        return error.errno == errno.ELOOP
+    return False
+
+
+def _not_regular(path: str, status: os.stat_result) -> OSError:
+    number = errno.EISDIR if stat.S_ISDIR(status.st_mode) else errno.EINVAL
+    return OSError(number, os.strerror(number) if number == errno.EISDIR else "not a regular file", path)

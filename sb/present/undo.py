@@ -149,9 +149,7 @@ def about(ref: MutationRef, log: EventLog, snapshots: SnapshotStore, now: int) -
     result = record.result
     if isinstance(why := result.get("tree_why"), str) and not ref.no_way_back:
         lines.append(f"only files that the line names: {revealed_line(why)}")
-    left = result.get("not_restored")
-    rows = [(str(item.get("path")), str(item.get("why"))) for item in left] if isinstance(left, list) else []
-    lines += [f"not restored: {revealed_line(path)} ({revealed_line(why)})" for path, why in rows]
+    lines += _not_restored(result)
     led = result.get("led_elsewhere")
     for item in led if isinstance(led, list) else []:
         real = revealed_line(str(item.get("to"))) or "elsewhere"
@@ -161,6 +159,17 @@ def about(ref: MutationRef, log: EventLog, snapshots: SnapshotStore, now: int) -
             f"{counted(number, 'other call')} ran in the project meanwhile; what they changed counts too"
         )
     return lines
+
+
+def not_restored(ref: MutationRef, log: EventLog) -> list[str]:
+    """The lines that name changes of a call of which no content is stored, so that undo leaves them."""
+    return _not_restored(_call_facts(ref, log)[1])
+
+
+def _not_restored(result: Mapping[str, Any]) -> list[str]:
+    left = result.get("not_restored")
+    rows = [(str(item.get("path")), str(item.get("why"))) for item in left] if isinstance(left, list) else []
+    return [f"not restored: {revealed_line(path)} ({revealed_line(why)})" for path, why in rows]
 
 
 def entry_row(entry: Entry) -> tuple[str, str, str, str]:

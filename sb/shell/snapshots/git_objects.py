@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from hashlib import sha1
 
+from sb.base.files import read_regular
+
 MOST_BYTES = 64 << 20  # of one object
 MOST_ENTRIES = 100_000  # of all trees that one question reads
 _MOST_DELTAS = 50  # git makes chains of at most 50
@@ -62,8 +64,7 @@ class Repository:
         try:
             if os.path.realpath(path) != path:
                 raise Unreadable(f"{path} is a link")
-            with open(path, encoding="utf-8", errors="surrogateescape") as file:
-                return file.read(1 << 22)
+            return read_regular(path, 1 << 22).decode("utf-8", "surrogateescape")
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             return ""
         except OSError as error:
@@ -184,8 +185,7 @@ class Repository:
         if depth > _MOST_DELTAS:
             raise ValueError("too many deltas")
         try:
-            with open(self.loose_path(sha), "rb") as file:
-                raw = _inflated(file.read(MOST_BYTES))
+            raw = _inflated(read_regular(self.loose_path(sha), MOST_BYTES))
             header, _, content = raw.partition(b"\0")
             return header.split(b" ")[0].decode(), content
         except FileNotFoundError:
@@ -193,7 +193,7 @@ class Repository:
         for name in self._packs():
             offset = _offset(name, bytes.fromhex(sha))
             if offset is not None:
-                with open(f"{name[:-4]}.pack", "rb") as file:
+                with open(os.open(f"{name[:-4]}.pack", os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
                     data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
                     try:
                         return self._packed(data, offset, depth)
@@ -287,8 +287,7 @@ def _patched(base: bytes, delta: bytes) -> bytes:
 
 @lru_cache(maxsize=64)
 def _index(path: str, mtime: int) -> bytes:
-    with open(path, "rb") as file:
-        return file.read()
+    return read_regular(path)
 
 
 def _offset(path: str, sha: bytes) -> int | None:

@@ -20,7 +20,8 @@ from sb.store.trees.part import Part
 from sb.store.trees.repository_files import LINKED, OPERATIONS, Stored, commits_of, names_objects
 from sb.store.trees.store import StoredTree
 
-_LINK_MODE, _FOLDER_MODE, _GITLINK_MODE = "120000", "040000", "160000"
+LINK_MODE, FOLDER_MODE, GITLINK_MODE = "120000", "040000", "160000"
+_EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # the id of an empty tree
 _MOST_BELOW = 20_000  # entries of folders that a call made
 
 
@@ -49,7 +50,7 @@ class Bounds(NamedTuple):
     max_paths: int = 2000
 
 
-class _Raw(NamedTuple):
+class Raw(NamedTuple):
     """One line of `git diff-tree --raw`: modes and ids before and after."""
 
     mode: str
@@ -96,16 +97,17 @@ class Comparing:
             top = f"{part.work}/.git" if self._was_folder(part.work) else part.work
             self._made(top, moved=part.tree in gone)
         self._note_made()
+        self._trim()
         contents = self._contents(set(self._blobs.values()))
         return Difference(tuple(self._with_contents(contents)), self._extra, self._unstored)
 
     def _part(self, part: Part, after: Part | None) -> None:
         """Compare one work folder; what became of a repository that is gone is seen from its files."""
         gone, made = dict[str, str](), dict[str, str]()
-        for raw in self._raw(part.tree, after.tree if after else ""):
-            if raw.new_mode == _FOLDER_MODE and raw.mode != _FOLDER_MODE:
+        for raw in self._raw(part, after):
+            if raw.new_mode == FOLDER_MODE and raw.mode != FOLDER_MODE:
                 made[raw.name] = raw.new_blob
-            if raw.mode == _FOLDER_MODE and raw.new_mode != _FOLDER_MODE:
+            if raw.mode == FOLDER_MODE and raw.new_mode != FOLDER_MODE:
                 gone[raw.name] = raw.blob
             self._file(part, raw)
             self._rules_changed = self._rules_changed or os.path.basename(raw.name) == ".gitignore"
@@ -179,25 +181,24 @@ class Comparing:
             if len(fields) == 3 and fields[1] in (b"blob", b"tree") and fields[2].isdigit()
         }
 
-    def _raw(self, before: str, after: str) -> Iterator[_Raw]:
-        if before == after:
+    def _raw(self, part: Part, after: Part | None) -> Iterator[Raw]:
+        now = after.tree if after else _EMPTY
+        if part.tree == now:
             return
-        empty = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
-        after = after or empty
-        given = ("diff-tree", "-r", "-t", "-z", "--raw", "--no-renames", "--full-index", before, after)
+        given = ("diff-tree", "-r", "-t", "-z", "--raw", "--no-renames", "--full-index", part.tree, now)
         fields = self.git.run(*given, deadline=self.deadline).split(b"\0")
         for about, name in zip(fields[::2], fields[1::2], strict=False):
             mode, new_mode, blob, new_blob, _ = about.decode().removeprefix(":").split(" ")
-            yield _Raw(mode, new_mode, blob, new_blob, os.fsdecode(name))
+            yield Raw(mode, new_mode, blob, new_blob, os.fsdecode(name))
 
-    def _file(self, part: Part, raw: _Raw) -> None:
+    def _file(self, part: Part, raw: Raw) -> None:
         path = f"{part.work}/{raw.name}"
         if raw.mode == "000000":
-            if raw.new_mode != _FOLDER_MODE and self._is_made_since(path):
+            if raw.new_mode != FOLDER_MODE and self._is_made_since(path):
                 self._made_paths[path] = None
-        elif raw.mode == _LINK_MODE:
+        elif raw.mode == LINK_MODE:
             self._note(Entry(path, LINK), blob=raw.blob)
-        elif raw.mode not in (_FOLDER_MODE, _GITLINK_MODE):
+        elif raw.mode not in (FOLDER_MODE, GITLINK_MODE):
             self._note(Entry(path, FILE, part.mode(raw.name, raw.mode)), blob=raw.blob)
 
     def _modes(self, part: Part, after: Part | None) -> None:
@@ -260,15 +261,27 @@ class Comparing:
         self._made_paths |= dict.fromkeys(below)
 
     def _note_made(self) -> None:
-        """Note the paths that the call made; where they are too many, they stay, and what it changed comes back."""
-        made = [path for path in self._made_paths if path not in self._entries]
-        if len(made) + len(self._entries) > self.bounds.max_paths:
-            self._unstored[self.before.project] = (
-                f"{counted(len(made), 'path')} that it made: too many to undo"
-            )
-            return
+        """Note the paths that the call made; of a folder with too many of them all stay, and it is named."""
+        made, groups = (
+            {path for path in self._made_paths if path not in self._entries},
+            dict[str, list[str]](),
+        )
         for path in made:
-            self._note(Entry(path, ABSENT))
+            top = path
+            while (above := os.path.dirname(top)) in made:
+                top = above
+            groups.setdefault(top if top != path or _is_folder(top) else os.path.dirname(top), []).append(
+                path
+            )
+        room = self.bounds.max_paths - len(self._entries)
+        for folder, paths in sorted(groups.items(), key=lambda group: len(group[1])):
+            room -= len(paths)
+            if room < 0:
+                new = counted(len(paths) - (folder in made), "new path")
+                self._unstored[folder] = f"has {new} in it: too many to undo"
+            else:
+                for path in paths:
+                    self._note(Entry(path, ABSENT))
 
     def _repository(self, part: Part, after: Part | None) -> None:
         """Compare the files of a repository, and take the objects that only refs of before reach.
@@ -334,6 +347,13 @@ class Comparing:
         except CannotStore as error:
             self._unstored[part.objects] = f"lost commits that are not kept: {error.message}"
 
+    def _missing(self, part: Part, names: set[str]) -> int:
+        """The number of objects that a part's repository has no more."""
+        if not names or not os.path.isdir(part.objects):
+            return 0
+        git = Git(self.git.folder, part.work, self.git.index, objects=part.objects)
+        return len(names - _present(git, sorted(names), self.deadline))
+
     def _with_index(self, pack: bytes, objects: str) -> dict[str, bytes]:
         """A pack and its index, by the paths that they get in a repository."""
         with tempfile.TemporaryDirectory(dir=self.git.folder) as folder:
@@ -367,17 +387,47 @@ class Comparing:
             except CannotStore:
                 return set()
         fields = (line.split(b"\t")[0].decode().split(" ") for line in lines if line)
-        return {name for mode, name, _ in fields if mode != _GITLINK_MODE}
+        return {name for mode, name, _ in fields if mode != GITLINK_MODE}
 
     def _note(self, entry: Entry, *, blob: str = "") -> None:
-        """Note what was at a path; raises CannotStore for more than the bounds."""
+        """Note what was at a path."""
         self._entries[entry.path] = entry
         self._blobs.pop(entry.path, None)
         if blob:
             self._blobs[entry.path] = blob
-        if len(self._entries) > self.bounds.max_paths:
-            most = counted(self.bounds.max_paths, "path")
-            raise CannotStore(f"it changed more than {most} (undo.call_max_files)")
+
+    def _trim(self) -> None:
+        """Leave out what is more than the bounds, and name it: what is gone comes first, then what is the smallest."""
+        sizes = self._sizes(set(self._blobs.values()))
+
+        def weight(path: str) -> tuple[bool, int, list[str]]:
+            return os.path.lexists(path), sizes.get(self._blobs.get(path, ""), 0), path.split("/")
+
+        if len(self._entries) <= self.bounds.max_paths and sum(sizes.values()) <= self.bounds.max_bytes:
+            return
+        kept, total, dropped = set[str](), 0, dict[str, str]()
+        for path in sorted(self._entries, key=weight):
+            size = sizes.get(self._blobs.get(path, ""), 0)
+            if len(kept) >= self.bounds.max_paths:
+                dropped[path] = "is one path too many for a snapshot (undo.call_max_files)"
+            elif total + size > self.bounds.max_bytes:
+                dropped[path] = "is too large for what a snapshot holds (undo.call_max_bytes)"
+            else:
+                kept.add(path)
+                total += size
+        for path in dropped:
+            del self._entries[path]
+            self._blobs.pop(path, None)
+        self._unstored |= dropped
+
+    def _sizes(self, blobs: Iterable[str]) -> dict[str, int]:
+        """The sizes of stored contents; those that are missing have none."""
+        if not (wanted := sorted(blobs)):
+            return {}
+        given = "".join(f"{blob}\n" for blob in wanted).encode()
+        lines = self.git.run("cat-file", "--batch-check", deadline=self.deadline, given=given).split(b"\n")
+        fields = (line.split() for line in lines if line and not line.endswith(b"missing"))
+        return {one[0].decode(): int(one[-1]) for one in fields}
 
     def _contents(self, blobs: Iterable[str]) -> dict[str, bytes]:
         """The contents of blobs.
@@ -389,9 +439,7 @@ class Comparing:
         if not wanted:
             return {}
         given = "".join(f"{blob}\n" for blob in wanted).encode()
-        sizes = self.git.run("cat-file", "--batch-check", deadline=self.deadline, given=given).split(b"\n")
-        total = sum(int(line.split()[-1]) for line in sizes if line and not line.endswith(b"missing"))
-        if total > self.bounds.max_bytes:
+        if sum(self._sizes(wanted).values()) > self.bounds.max_bytes:
             limit = human_bytes(self.bounds.max_bytes)
             raise CannotStore(f"it changed more than {limit} (undo.call_max_bytes)")
         output, at, contents = self.git.run("cat-file", "--batch", deadline=self.deadline, given=given), 0, {}

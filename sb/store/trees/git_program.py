@@ -19,12 +19,15 @@ from pathlib import Path
 from sb.base.sources import Clock
 from sb.base.values.frozen import frozen
 from sb.errors import SBError
+from sb.store.trees.pipes import Pipes
 
 # Not from PATH, which is an agent's to set.
 _PROGRAMS = ("/usr/bin/git", "/bin/git", "/usr/local/bin/git", "/run/current-system/sw/bin/git")
 _MOST_OUTPUT = 256 << 20  # bytes of one answer
 _MOST_ERROR = 200  # characters
 _CHUNK = 1 << 16
+_PATIENCE_S = 1.0  # that git may take before it is asked whether it waits at a pipe; of a short time, half
+_BETWEEN_WAKING_S = 0.005
 _CONFIG = """[core]
 \trepositoryformatversion = 0
 \tbare = false
@@ -125,6 +128,7 @@ class Git:
         folder: the private git folder. work: the work folder. index: the file of the index.
         excludes: a file of patterns to ignore besides those of the work folder.
         objects: where objects are read from instead; "" for the private folder.
+        pipes: of the work folder, for commands that look into it.
     """
 
     folder: str
@@ -132,6 +136,7 @@ class Git:
     index: str
     excludes: str = "/dev/null"
     objects: str = ""
+    pipes: Pipes | None = None
 
     def start(self, *arguments: str, given: bool = False) -> Running:
         """Start git; `given` if its input follows.
@@ -155,7 +160,7 @@ class Git:
             )
         except OSError as error:
             raise CannotStore(f"git cannot be started: {error.strerror or error}") from None
-        return Running(process, arguments[0])
+        return Running(process, arguments[0], self.pipes)
 
     def run(self, *arguments: str, deadline: Deadline, given: bytes | None = None) -> bytes:
         """The output of git.
@@ -187,9 +192,10 @@ class Git:
 class Running:
     """A started git."""
 
-    def __init__(self, process: subprocess.Popen[bytes], name: str) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], name: str, pipes: Pipes | None) -> None:
         self._process = process
         self._name = name
+        self._pipes = pipes
 
     def output(self, deadline: Deadline, given: bytes = b"") -> bytes:
         """Write its input and read its output; it has ended afterwards, whatever happens.
@@ -225,6 +231,7 @@ class Running:
         assert process.stdout is not None
         assert process.stderr is not None
         out, err, view = bytearray(), bytearray(), memoryview(given)
+        patience = deadline.left() - min(_PATIENCE_S, deadline.left() / 2)
         with selectors.DefaultSelector() as waiting:
             waiting.register(process.stdout, selectors.EVENT_READ, out)
             waiting.register(process.stderr, selectors.EVENT_READ, err)
@@ -232,7 +239,7 @@ class Running:
                 os.set_blocking(process.stdin.fileno(), False)
                 waiting.register(process.stdin, selectors.EVENT_WRITE)
             while waiting.get_map():
-                for key, _ in waiting.select(deadline.left()):
+                for key, _ in waiting.select(self._wait_s(deadline.left(), patience)):
                     if key.data is None:
                         view = view[_written(key.fd, view) :]
                         if not view and process.stdin is not None:
@@ -245,6 +252,21 @@ class Running:
                 if len(out) > _MOST_OUTPUT:
                     raise CannotStore(f"git {self._name} answers more than can be read")
         return bytes(out), bytes(err)
+
+    def _wait_s(self, left: float, patience: float) -> float:
+        """Seconds to wait for git, which is let go on first where it may wait at a pipe.
+
+        Args:
+            left: seconds that it has. patience: when it has no more than so many, pipes are looked for.
+        """
+        if self._pipes is None:
+            return left
+        if left <= patience:
+            self._pipes.look()
+        self._pipes.wake()
+        if self._pipes.known:
+            return min(left, _BETWEEN_WAKING_S)
+        return left if self._pipes.looked else min(left, max(left - patience, _BETWEEN_WAKING_S))
 
 
 def _written(descriptor: int, view: memoryview) -> int:

@@ -6,15 +6,17 @@ import functools
 import json
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
-from pathlib import Path
 from typing import Any, NamedTuple
 
+from sb.base.files import leads_nowhere
 from sb.base.values.frozen import mutable
 from sb.errors import StoreCorrupt
+from sb.store.trees.excludes import write_excludes
 from sb.store.trees.git_program import CannotStore, Deadline, Git, names_of
+from sb.store.trees.pipes import Pipes
 from sb.store.trees.refused_files import MOST_REFUSED, in_git_entry, is_refused
 from sb.store.trees.repository_files import (
     Repository,
@@ -29,12 +31,11 @@ from sb.store.trees.repository_files import (
 _MOST_RECENT = 1000
 _BETWEEN_LOOKS = 500  # files, at the clock
 MOST_FOLDERS = 5000  # without stored files, which are looked at one by one
-_MOST_IGNORED = 1 << 20  # bytes of a repository's own list of patterns
-_SPECIAL = frozenset("\\*?[]!# ")
 
-CREDENTIAL, LARGE, ODD_NAME, UNREADABLE = (
+CREDENTIAL, LARGE, ODD_KIND, ODD_NAME, UNREADABLE = (
     "may hold secrets",
     "is too large",
+    "is a pipe, a socket or a device",
     "is named like git's own files, and over 500 of those are not stored",
     "cannot be read",
 )
@@ -49,6 +50,11 @@ class LeftOut(NamedTuple):
 
     why: str
     signature: Signature
+
+    @property
+    def is_odd(self) -> bool:
+        """True for what is neither a file nor a link; git does not name it."""
+        return self.why == ODD_KIND
 
 
 class Part(NamedTuple):
@@ -203,6 +209,7 @@ class PartStoring:
         refused = {f"{git.work}/{name}": status for name, status in self._refused.items()}
         known = before.beside if before else {}
         beside = self._count(known, store_files(refused, git, known, self.deadline))
+        self._note_odd_kinds()
         known_folders = before.folders.keys() if before else frozenset[str]()
         return Part(
             git.work,
@@ -281,9 +288,19 @@ class PartStoring:
         if not why and len(self._refused) >= MOST_REFUSED:
             why = ODD_NAME
         if why:
-            self._left_out[name] = LeftOut(why, signature_of(status))
+            self._left_out[name] = left_out_of(why, status)
         elif stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode):
             self._refused[name] = status
+
+    def _note_odd_kinds(self) -> None:
+        """Note what git does not name: pipes that it waited at, and what stood in the place of a file before."""
+        names = [path.removeprefix(f"{self.git.work}/") for path in (self.git.pipes or Pipes("")).known]
+        names += [name for name, left in (self.before.left_out if self.before else {}).items() if left.is_odd]
+        for name in names:
+            with suppress(OSError):
+                status = os.lstat(f"{self.git.work}/{name}")
+                if not self._is_behind(os.path.dirname(name)) and _is_odd(status):
+                    self._left_out[name] = left_out_of(ODD_KIND, status)
 
     def _usual_mask(self) -> int:
         """The mask under which the repository was made, so that few files have unusual modes; else the process's."""
@@ -348,7 +365,7 @@ class PartStoring:
         known = self.before.repository.get(index) if self.before else None
         if index not in repository or (known and known.signature == repository[index].signature):
             return []
-        git = Git(self.git.folder, self.git.work, index, self.git.excludes)
+        git = Git(self.git.folder, self.git.work, index, self.git.excludes, pipes=self.git.pipes)
         with suppress(CannotStore):  # a split or sparse index: what is not ignored is stored anyway
             output = git.run(
                 "ls-files", "-z", "--cached", "--ignored", "--exclude-standard", deadline=self.deadline
@@ -379,9 +396,7 @@ class PartStoring:
                 continue  # below a folder that lets nobody in: the folder's mode is what changed
             except OSError:
                 status = None
-            replaced = (
-                status is not None and stat.S_ISDIR(status.st_mode) and not os.path.lexists(f"{path}/.git")
-            )
+            replaced = status is not None and stat.S_ISDIR(status.st_mode)
             if status is None or replaced:  # it leaves the index; a folder in its place needs force
                 (behind if replaced else taken).append(name)
                 modes.pop(name, None)
@@ -392,9 +407,9 @@ class PartStoring:
                 self._note_refused(name, status)
                 out.append(name)
             elif why := self._not_stored(path, status):
-                self._left_out[name] = LeftOut(why, signature_of(status))
+                self._left_out[name] = left_out_of(why, status)
                 out.append(name)
-            elif stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode) or self.before:
+            elif stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode):
                 taken.append(name)
                 self._note_mode(name, status, modes)
         self._update_index(behind, "--force-remove")
@@ -412,8 +427,9 @@ class PartStoring:
         return bool(taken or out or behind)
 
     def _is_behind(self, folder: str) -> bool:
-        """True for a folder, relative, that is reached by a link."""
-        return bool(folder) and os.path.realpath(f"{self.git.work}/{folder}") != f"{self.git.work}/{folder}"
+        """True for a folder, relative, that is reached by a link, be it one that leads to itself."""
+        path = f"{self.git.work}/{folder}"
+        return bool(folder) and (os.path.realpath(path) != path or leads_nowhere(path))
 
     def _update_index(self, names: Sequence[str], *options: str) -> None:
         if names:
@@ -442,6 +458,8 @@ class PartStoring:
                 return LARGE
             if not os.access(path, os.R_OK):
                 return UNREADABLE
+        elif _is_odd(status):
+            return ODD_KIND
         return ""
 
     def _write_tree(self) -> str:
@@ -461,25 +479,14 @@ class PartStoring:
         return modes
 
     def _write_excludes(self) -> bool:
-        """Write the patterns of the repository's own list, and those that keep SecondBrain's files out.
-
-        Returns:
-            True if they are others than before.
-        """
-        work = f"{self.git.work}/"
-        ours = [path[len(work) :] for path in self.rules.protected if path.startswith(work)]
-        lines = [*self._own_excludes(), *(b"/" + os.fsencode(_escaped(name)) for name in ours)]
-        content, excludes = b"\n".join(lines) + b"\n", Path(self.git.excludes)
-        if excludes.exists() and excludes.read_bytes() == content:
-            return False
-        excludes.write_bytes(content)
-        return True
-
-    def _own_excludes(self) -> Iterator[bytes]:
-        if self.repository is not None:
-            with suppress(OSError), open(f"{self.repository.shared}/info/exclude", "rb") as file:
-                yield file.read(_MOST_IGNORED)
+        return write_excludes(self.git.excludes, self.git.work, self.repository, self.rules.protected)
 
 
-def _escaped(name: str) -> str:
-    return "".join(f"\\{char}" if char in _SPECIAL else char for char in name)
+def _is_odd(status: os.stat_result) -> bool:
+    mode = status.st_mode
+    return not (stat.S_ISREG(mode) or stat.S_ISLNK(mode) or stat.S_ISDIR(mode))
+
+
+def left_out_of(why: str, status: os.stat_result) -> LeftOut:
+    """A file that is not stored; what passes through a pipe does not change it."""
+    return LeftOut(why, (0, 0, 0, status.st_ino) if _is_odd(status) else signature_of(status))

@@ -12,6 +12,7 @@ import stat
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from sb.base.files import read_regular
 from sb.store.trees.git_program import CannotStore, Deadline, Git
 
 _MOST = 5000  # files of one repository
@@ -80,8 +81,7 @@ def repository_of(work: str, project: str) -> Repository | None:
 
 
 def _line(path: str) -> str:
-    with open(path, "rb") as file:
-        return os.fsdecode(file.read(_MOST_LINE)).strip()
+    return os.fsdecode(read_regular(path, _MOST_LINE)).strip()
 
 
 def _pointed(folder: str, path: str) -> str:
@@ -145,7 +145,7 @@ def store_files(
         blobs |= _hashed(named, git, deadline)
     for path in (path for path in changed if path in links or "\n" in path):
         try:
-            content = os.fsencode(os.readlink(path)) if path in links else _content(path)
+            content = os.fsencode(os.readlink(path)) if path in links else read_regular(path, follow=False)
         except FileNotFoundError:
             continue  # it has gone meanwhile
         blobs[path] = (
@@ -172,11 +172,6 @@ def _hashed(paths: Sequence[str], git: Git, deadline: Deadline) -> dict[str, str
 
 def _mode(status: os.stat_result) -> int:
     return LINKED if stat.S_ISLNK(status.st_mode) else stat.S_IMODE(status.st_mode)
-
-
-def _content(path: str) -> bytes:
-    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-        return file.read()
 
 
 def _files(repository: Repository) -> Iterator[tuple[str, os.stat_result]]:

@@ -7,6 +7,7 @@ is part of later records, which have to say so.
 from __future__ import annotations
 
 import re
+import shutil
 from contextlib import suppress
 from pathlib import Path
 
@@ -25,6 +26,15 @@ def young_keys(folder: Path, now: float) -> list[str]:
             if KEY.fullmatch(path.name) and path.stat().st_mtime >= now - _DAY_S:
                 keys.append(path.name)
     return keys
+
+
+def remove_contents(home: Path) -> None:
+    """Remove the trees of a project, and the notes about its calls; who calls it holds the lock. Raises OSError."""
+    for path in home.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.name != "lock":
+            path.unlink()
 
 
 def note_running(home: Path, key: str, session: str) -> None:

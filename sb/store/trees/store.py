@@ -23,14 +23,16 @@ from sb.base.text import human_bytes
 from sb.errors import StoreCorrupt, UsageError
 from sb.store.trees.git_program import CannotStore, Deadline, Git, TooSlow, git_path, make_git_folder
 from sb.store.trees.part import Part, PartStoring, Rules
+from sb.store.trees.pipes import Pipes
 from sb.store.trees.repository_files import repository_of
-from sb.store.trees.running import KEY, young_keys
+from sb.store.trees.running import KEY, remove_contents, young_keys
 from sb.store.trees.watching import Watch
 
 DAY_S = 86_400.0
 _MOST_NESTED = 50  # repositories in one project
 _LATEST, _FULL, _SLOW, _EXPIRED = "latest.json", "full", "slow", ".expired"
 _PAUSE_S = 0.002
+_OVER = 2  # times the room of a project, for the tree after a call
 _MOST_PARTS = 64  # before those that nothing refers to are looked for
 _YOUNG_S = 3600.0
 _TRIED_AGAIN_S = 600.0
@@ -100,12 +102,15 @@ class TreeStore:
         self._keep_s = keep_days * DAY_S
         self._clock = clock
 
-    def store(self, project: str, seconds: float, *, by_watch: bool = False) -> StoredTree:
+    def store(
+        self, project: str, seconds: float, *, by_watch: bool = False, after_call: bool = False
+    ) -> StoredTree:
         """Store a project as it is now.
 
         Args:
             project: a real path. seconds: in which it has to be done.
             by_watch: where its watch saw no change, what was stored last is what it is.
+            after_call: it may be more than there is room for, until the call ends.
 
         Raises:
             CannotStore: it cannot be stored; what was stored before stays. TooSlow: not in this time.
@@ -115,7 +120,8 @@ class TreeStore:
             raise CannotStore("no git of the system is installed", "install git as a package of the system")
         try:
             with self._locked(project, deadline) as home:
-                return self._store(project, home, deadline, by_watch=by_watch)
+                room = self.cap_bytes * (_OVER if after_call else 1)
+                return self._store(project, home, deadline, room, by_watch=by_watch)
         except OSError as error:
             raise CannotStore(f"the tree cannot be stored: {error.strerror or error}") from None
 
@@ -138,12 +144,14 @@ class TreeStore:
                     if not watch.cover(folders) or folders <= watched:
                         break
                     watched = folders
-                    self._store(project, home, deadline)
+                    self._store(project, home, deadline, self.cap_bytes)
                     watch = Watch(home, project)
         except OSError as error:
             raise CannotStore(f"the tree cannot be stored: {error.strerror or error}") from None
 
-    def _store(self, project: str, home: Path, deadline: Deadline, *, by_watch: bool = False) -> StoredTree:
+    def _store(
+        self, project: str, home: Path, deadline: Deadline, room: int, *, by_watch: bool = False
+    ) -> StoredTree:
         os.utime(home / "lock")
         begun = (home / "lock").stat().st_ctime  # by the clock that files get their times from
         make_git_folder(home / "git")
@@ -177,7 +185,9 @@ class TreeStore:
         if now != latest:
             write_atomic(home / _LATEST, json.dumps(now).encode(), durable=False)
             self._sweep(home, written)
-        if stored > self.cap_bytes:
+        if stored > room:
+            if latest and self.open_keys(project):  # calls that may still change something
+                raise CannotStore("the store of trees is full (undo.store_max_bytes)")
             self._begin_anew(home, full=not latest)
         watch.settle(f"{part.work}/{name}".rstrip("/") for part in parts for name in part.new_folders)
         with suppress(FileNotFoundError):
@@ -188,12 +198,13 @@ class TreeStore:
         self, project: str, work: str, home: Path, before: Part | None, deadline: Deadline, begun: float
     ) -> PartStoring:
         name = home / f"part-{_token(work)}"
-        for lock in (f"{name}.index.lock",):
-            with suppress(FileNotFoundError):
-                os.unlink(lock)  # of a process that was killed: this one holds the project's lock
+        with suppress(FileNotFoundError):
+            os.unlink(f"{name}.index.lock")  # of a process that was killed: this one holds the project's lock
         if not os.path.exists(f"{name}.index"):
             before = None
-        git = Git(str(home / "git"), work, f"{name}.index", f"{name}.excludes")
+        odd = (one for one, left in (before.left_out if before else {}).items() if left.is_odd)
+        pipes = Pipes.of(work, odd)
+        git = Git(str(home / "git"), work, f"{name}.index", f"{name}.excludes", pipes=pipes)
         return PartStoring(git, self.rules, before, repository_of(work, project), deadline, begun)
 
     def git_of(self, project: str) -> Git:
@@ -323,9 +334,13 @@ class TreeStore:
                 )
 
     def end(self, project: str, key: str) -> None:
-        """Forget the tree of a call."""
+        """Forget the tree of a call; the last one that waits makes room, where there is too little."""
+        home = self.home_of(project)
         with suppress(FileNotFoundError):
             self._open_path(project, key).unlink()
+        if self._bytes_of(home) > self.cap_bytes and not self.open_keys(project):
+            with suppress(OSError, TooSlow), self._locked_home(home, Deadline.after(self._clock, 0.5)):
+                remove_contents(home)
 
     def expire_daily(self) -> None:
         """Remove projects that nobody works in, at most once a day; what cannot be removed stays for the next time."""
@@ -377,16 +392,12 @@ class TreeStore:
         return False
 
     def _begin_anew(self, home: Path, *, full: bool) -> None:
-        """Make room: the next storing writes all contents again, and calls that wait lose their trees.
+        """Make room: the next storing writes all contents again.
 
         Args:
             full: one tree alone has no room, so that none is stored until tomorrow.
         """
-        for path in home.iterdir():
-            if path.is_dir():
-                shutil.rmtree(path)
-            elif path.name != "lock":
-                path.unlink()
+        remove_contents(home)
         if full:
             limit = human_bytes(self.cap_bytes)
             (home / _FULL).write_text(f"it has more than {limit} (undo.store_max_bytes)", "utf-8")

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sb.base.files import leads_nowhere
 from sb.base.text import counted
 from sb.config.home import Home
 from sb.errors import SBError
@@ -16,10 +17,12 @@ from sb.tools.hosted.guarding import current_runtime
 
 if TYPE_CHECKING:
     from sb.store.packs import PackStore
-    from sb.store.trees.difference import Bounds, Difference
+    from sb.store.trees.difference import Difference
     from sb.store.trees.store import OpenCall, StoredTree, TreeStore
 
-MOST_REPORT_S = 20.0  # for the second tree: the call is over, and nobody waits for a verdict
+# The call is over, and nobody waits for a verdict; but the hook that reports it has 20 seconds (hooks.deadline_seconds).
+MOST_REPORT_S = 9.0  # for the second tree
+_COMPARE_S = 4.0  # for the difference of both, and as long for that of the first one and what is on disk
 MOST_UNSTORED = 20  # paths named in one undo record
 COMMAND = "tree"  # what stores one in the background, of the file that hooks start with
 _WARM = "sb.hosts.hooks.snapshots.warm_tree"
@@ -176,7 +179,6 @@ class HostedTrees:
         Returns:
             The change; None for a call that has no tree.
         """
-        from sb.store.trees.difference import Bounds
         from sb.store.trees.running import note_running
 
         trees = self._trees
@@ -189,9 +191,7 @@ class HostedTrees:
         try:
             if call.tree is None:
                 return TreeChange(why=call.why)
-            after = None if reported else trees.next_tree(project, key)
-            after = after or trees.store(project, MOST_REPORT_S)
-            return self._change(call, call.tree, after, Bounds(*self._bounds), session)
+            return self._change(call, call.tree, self._difference(call.tree, key, reported=reported), session)
         except SBError as error:
             return TreeChange(why=error.message)
         finally:
@@ -225,17 +225,30 @@ class HostedTrees:
         """Remove trees that are past their time, at most once a day."""
         self._trees.expire_daily()
 
-    def _change(
-        self, call: OpenCall, before: StoredTree, after: StoredTree, bounds: Bounds, session: str
-    ) -> TreeChange:
+    def _difference(self, before: StoredTree, key: str, *, reported: bool) -> Difference:
+        """The difference that a call made; where the tree after it cannot be stored, that of now and before.
+
+        Raises:
+            SBError: the tree of before cannot be read, or it took too long.
+        """
         from sb.base.sources import SYSTEM_CLOCK
         from sb.shell.snapshots.git_index import tracked_digest
-        from sb.store.trees.difference import Comparing
+        from sb.store.trees.difference import Bounds, Comparing
         from sb.store.trees.git_program import Deadline
+        from sb.store.trees.on_disk import compare_with_disk
 
-        git = self._trees.git_of(before.project)
-        deadline = Deadline.after(SYSTEM_CLOCK, MOST_REPORT_S)
-        difference = Comparing(git, before, after, bounds, deadline, tracked_digest).compare()
+        trees, project, bounds = self._trees, before.project, Bounds(*self._bounds)
+        git = trees.git_of(project)
+        try:
+            after = None if reported else trees.next_tree(project, key)
+            after = after or trees.store(project, MOST_REPORT_S, after_call=True)
+            deadline = Deadline.after(SYSTEM_CLOCK, _COMPARE_S)
+            return Comparing(git, before, after, bounds, deadline, tracked_digest).compare()
+        except SBError as error:
+            deadline = Deadline.after(SYSTEM_CLOCK, _COMPARE_S)
+            return compare_with_disk(git, before, bounds, deadline, tracked_digest, error.message)
+
+    def _change(self, call: OpenCall, before: StoredTree, difference: Difference, session: str) -> TreeChange:
         rows, differing = self._rows(difference)
         if rows:
             share = self._share if session else 1.0
@@ -262,7 +275,7 @@ class HostedTrees:
 
 def _is_behind_link(path: str) -> bool:
     folder = os.path.dirname(path)
-    return os.path.realpath(folder) != folder
+    return os.path.realpath(folder) != folder or leads_nowhere(folder)
 
 
 def too_slow(seconds: float) -> str:

@@ -6,6 +6,7 @@ import os
 import re
 from hashlib import sha256
 
+from sb.base.files import read_regular
 from sb.shell.places.repositories import settings_of
 
 _LONGEST = 1 << 20  # bytes of a repository's settings
@@ -24,8 +25,7 @@ def remotes_of(cwd: str) -> str:
         settings = settings_of(os.path.realpath(cwd)) if os.path.isabs(cwd) else ""
         if not settings:
             return ""
-        with open(os.path.join(settings, "config"), "rb") as opened:
-            lines = opened.read(_LONGEST).decode(errors="replace").splitlines()
+        lines = read_regular(os.path.join(settings, "config"), _LONGEST).decode(errors="replace").splitlines()
     except OSError:
         return ""
     names: list[str] = []
