@@ -316,6 +316,8 @@ HELD = (
     "$(go env GOPATH)/bin/golangci-lint run ./...", "perf stat -e cycles,instructions ./build/bench | tail", "parallel -j2 'python3 x.py --in {}' ::: data/*",
     "git switch -C main", "for f in *.txt; do rm $f; done", "cd $DIR; rm cart.py", "cd $DIR && make > log.txt", "git tag -d v1", "git stash drop; git checkout -f main",
     'cd lib && kill "$(cat /tmp/sb-pid)"; cd ..', '(cd lib && node x.js & echo $! > /tmp/sb-pid); sleep 1; kill $(cat /tmp/sb-pid)', "cd $DIR && pkill -f server",
+    "python3 -m venv /tmp/sb-none && /tmp/sb-none/bin/pip install -q . | tail -3; cd /tmp && /tmp/sb-none/bin/x | head; rm -rf /tmp/sb-none",
+    "rm -rf /tmp/sb-none; git clone -q . /tmp/sb-none && cd /tmp/sb-none && npm ci; cd - >/dev/null; rm -rf /tmp/sb-none",
     "cd lib && (make x; git restore ../cart.py); cd ..", "cd lib && make; rm -f part.py; cd -", "mkdir -p new && cd new && make && rm -f ../cart.py",
 )  # fmt: skip
 STILL_ASKED = (
