@@ -181,7 +181,8 @@ class LineJudge(CommandJudge):
     def _simple(self, node: Simple, stdin: Input) -> Finding:
         found = self._scripts([word for _, word in node.assigned])
         for name, word in node.assigned:
-            assigned = self.assign(name, word.text, made=is_made(word))
+            made = is_made(word) and (not node.words or name not in self.values)
+            assigned = self.assign(name, word.text, made=made)
             self.keeping.beside(assigned)
             found = highest(found, assigned)
             if listed := self._listed(word):

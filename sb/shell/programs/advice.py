@@ -47,7 +47,7 @@ git reset --hard :: git stash push --include-untracked :: sets uncommitted work 
 git checkout :: git diff :: shows the changes that would be lost :: git checkout -- src
 git restore :: git diff :: shows the changes that would be lost :: git restore .
 git switch :: git stash push --include-untracked :: sets uncommitted work aside, so that it can be restored :: git switch --discard-changes main
-git clean :: git clean --dry-run -d :: lists what would be deleted :: git clean -fdx
+git clean :: {clean>clean --dry-run} :: lists what would be deleted :: git clean -fdx
 git branch -D :: {-D>-d} :: deletes a branch only if it is merged :: git branch -D topic
 git stash drop :: {drop>show -p} :: shows the changes that would be lost :: git stash drop
 git stash clear :: git stash list :: lists the changes that would be lost :: git stash clear
@@ -110,13 +110,22 @@ ADVICE = tuple(map(_row, _TABLE.strip().splitlines()))
 
 def advice_for(verdict: ShellVerdict) -> Advice | None:
     """The advice for a line that destroys, about what that line names; None for none."""
-    for row in ADVICE:
-        found = [next((argv for argv in verdict.commands if _fits(one, argv)), ()) for one in row.runs]
-        if all(found):
-            instead = _filled(row, found[0])
-            folder = _goes_to(verdict.commands, found[0])
-            return row._replace(instead=folder + instead) if instead and folder is not None else None
-    return None
+    fitting = [
+        (row, found[0])
+        for row in ADVICE
+        if all(
+            found := [next((argv for argv in verdict.commands if _fits(one, argv)), ()) for one in row.runs]
+        )
+    ]
+    if not fitting:
+        return None
+    # Of several the one about the command that decided.
+    row, argv = next((one for one in fitting if verdict.reason.startswith(" ".join(one[1][:2]))), fitting[0])
+    instead, folder = _filled(row, argv), _goes_to(verdict.commands, argv)
+    if not instead or folder is None:
+        return None
+    anywhere = "{" not in row.instead and not row.instead.startswith("git ")  # names nothing in a folder
+    return row._replace(instead=instead if anywhere else folder + instead)
 
 
 def _filled(row: Advice, argv: Sequence[str]) -> str:
@@ -149,7 +158,8 @@ def _joined(words: Sequence[str]) -> str:
 def _goes_to(commands: Sequence[Sequence[str]], argv: Sequence[str]) -> str | None:
     """The commands with which a line goes to its folder, as a prefix; None if a command may run in an unknown place."""
     others = [one for one in commands if one and one is not argv]
-    goes = [one for one in others if one[0] in ("cd", "pushd")]
+    before = commands[: next(at for at, one in enumerate(commands) if one is argv)]
+    goes = [one for one in before if one and one[0] in ("cd", "pushd")]
     known = all(is_literal(word) and word != "-" for one in goes for word in one)
     if not known or any(one[0] in _ELSEWHERE for one in others):
         return None

@@ -10,6 +10,7 @@ import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 from sb.base.secrets.redaction import one_line
@@ -40,6 +41,7 @@ from sb.tools.hosted.trees import TreeChange
 
 _PATTERN = f"[{STAR}{QUESTION}{BRACKET}]"
 _GOES = frozenset(("cd", "pushd", "popd"))
+_MOST_FOLDERS = 16
 MOST_PATHS = 1000  # that one undo record names
 MOST_OF_AN_ERROR = 300  # characters
 KEPT_TOOLS = (KEPT, KEPT_NETWORK)
@@ -161,8 +163,12 @@ def _changes_beside(
     line, commands = str(governed.args["command"]), governed.effects.commands
     judged = partial(call.context.classify, cwd=call.context.cwd / str(governed.args.get("cwd", "")))
 
-    if any(argv[0] in _GOES for argv in commands):  # which files they change is not known
-        verdict = judged(line, comes_back=lambda argv: argv[0] in _GOES)
+    elsewhere = "CDPATH" in line or "CDPATH" in os.environ
+    folders = [] if elsewhere else _folders(commands, call.context.cwd / str(governed.args.get("cwd", "")))
+
+    if not folders:  # which files they change is not known
+        ends = ENDS_PROCESSES if own_processes else ()
+        verdict = judged(line, comes_back=lambda argv: argv[0] in (*_GOES, *ends))
         return None if verdict.safety_class is SafetyClass.DESTRUCTIVE else ()
 
     def comes_back(argv: Sequence[str]) -> bool:
@@ -177,8 +183,23 @@ def _changes_beside(
         if is_of_files(argv) and argv[0] not in REDIRECTIONS:
             # A pattern of names is written as one again: in quotes it would name one file.
             text = " ".join(re.sub(_PATTERN, "'*'", shlex.quote(word)) for word in argv)
-            changes += judged(text).changes.changes or ()
-    return tuple(changes)
+            for folder in folders:
+                changes += call.context.classify(text, cwd=folder).changes.changes or ()
+    return tuple(dict.fromkeys(changes))
+
+
+def _folders(commands: Sequence[tuple[str, ...]], cwd: Path) -> list[Path]:
+    """The folders that a line may be in, as far as it names those that it goes to; none if it does not."""
+    folders = [cwd]
+    for argv in commands:
+        if argv[0] in _GOES and argv[1:] != ("-",):
+            if argv[0] != "cd" or len(argv) != 2 or not is_literal(argv[1]) or argv[1][:1] in "-~":
+                return []
+            folders += [folder / argv[1] for folder in folders]
+        if len(folders) > _MOST_FOLDERS:
+            return []
+    named = [os.path.normpath(folder) for folder in folders]
+    return [Path(folder) for folder in dict.fromkeys((*named, *map(os.path.realpath, named)))]
 
 
 def _with_tree(governed: GovernedCall, area: Callable[[], Area]) -> GovernedCall:
