@@ -18,7 +18,7 @@ _PORTS = {
     "fuser": re.compile(r"(\d+)(?:/tcp)?"),
     "kill-port": re.compile(r"(\d+)"),
 }
-_FOUND = re.compile(r"pid=\d|\bLISTEN\b.*\d/\S|^\S+ +\d+ .*LISTEN|^\d+$", re.MULTILINE)
+_FOUND = re.compile(r"pid=\d|\bLISTEN +\d+/|\(LISTEN\)|^\d+$", re.MULTILINE)
 
 
 def looks_in_vain(commands: Iterable[Sequence[str]], output: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
 from itertools import pairwise
@@ -510,3 +511,12 @@ def test_project_elsewhere_is_mounted_beside_any_process(
     monkeypatch.setattr(ConfineStore, "is_alive", lambda _: True)
     assert confined.before("Bash", "t1", command="make") == HookVerdict()
     assert mounted(confined, confined.project)
+
+
+def test_agent_that_looks_for_its_server_by_port_is_told_what_finds_it(confined: Host) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        command = f"lsof -ti:{server.getsockname()[1]} | xargs -r kill"
+        confined.before("Bash", "t1", command=command)
+        fields = {"tool_name": "Bash", "tool_use_id": "t1", "tool_input": {"command": command}}
+        told = confined.tell("PostToolUse", **fields, tool_response={"stdout": "", "stderr": ""})
+    assert "pgrep -f" in told.context

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -13,7 +12,7 @@ from sb.base.secrets.redaction import one_line
 from sb.base.sources import Clock
 from sb.config import Config
 from sb.config.home import Home
-from sb.hosts.confinement import processes
+from sb.hosts.confinement import ports, processes
 from sb.hosts.confinement.beside import at_once, check_known
 from sb.hosts.confinement.bubblewrap import NAME, SHARED_MEMORY
 from sb.hosts.confinement.credentials import credentials_of, moved_credentials
@@ -26,6 +25,7 @@ from sb.hosts.confinement.profile import (
     Profile,
     closed_places,
     contains,
+    is_linked,
     make_caches,
     make_profile,
     own_and_private,
@@ -319,7 +319,7 @@ class Confining:
             credentials=credentials_of(self._home),
             usual=moved_credentials(self._home, os.environ),
             sockets=tuple(control_sockets(self._home, os.environ, os.getuid(), str(home.helper))),
-            linked=_is_linked(),
+            linked=is_linked(),
             started=self._started,
         )
         others = self.store.held_folders() if self.engine.name == NAME else ()
@@ -464,7 +464,8 @@ class Confining:
         if self._run is None and (denied.writes or denied.reads):
             failure = {"writes": list(denied.writes), "reads": list(denied.reads)}
             self.store.note_failure(confined.command, confined.folder, failure)
-        return advice(denied, in_run=self._run is not None)
+        in_vain = self.engine.name == NAME and ports.looks_in_vain(confined.commands, output)
+        return advice(denied, in_run=self._run is not None) or (ports.ADVICE if in_vain else "")
 
     def leave(self) -> None:
         """Tidy up when a session ends."""
@@ -490,11 +491,3 @@ def switch_off(home: Home) -> None:
     folder = home.folder / "confine"
     if folder.is_dir() and not (folder / OFF).exists():
         (folder / OFF).touch(mode=0o600)
-
-
-def _is_linked() -> bool:
-    """True where installers share the files of this installation with their caches."""
-    try:
-        return os.stat(sys.modules["sb"].__file__ or "").st_nlink > 1
-    except OSError:
-        return True
