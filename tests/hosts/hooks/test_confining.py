@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import sysconfig
 from itertools import pairwise
 from pathlib import Path
 
@@ -520,3 +521,27 @@ def test_agent_that_looks_for_its_server_by_port_is_told_what_finds_it(confined:
         fields = {"tool_name": "Bash", "tool_use_id": "t1", "tool_input": {"command": command}}
         told = confined.tell("PostToolUse", **fields, tool_response={"stdout": "", "stderr": ""})
     assert "pgrep -f" in told.context
+
+
+INSTALLED = os.path.join(sysconfig.get_path("scripts"), "sb")
+
+
+@pytest.mark.skipif(not os.access(INSTALLED, os.X_OK), reason="sb is not installed where this interpreter is")
+def test_installed_sb_by_its_path_reaches_the_helper_and_no_other_does(confined: Host) -> None:
+    for program in ("sb", INSTALLED):
+        verdict = confined.before("Bash", command=f"{program} memory search docs --agent claude-code")
+        assert verdict == HookVerdict()
+        assert os.fsencode(confined.home / "helper") not in options_of(confined)
+        ConfineStore(Home(confined.home), SYSTEM_CLOCK).revoke(
+            f"{program} memory search docs --agent claude-code", str(confined.project)
+        )
+    own = confined.project / "bin" / "sb"
+    own.parent.mkdir()
+    shutil.copy(INSTALLED, own)
+    for program in (str(own), "bin/sb", f"{confined.project}/sb", f"{INSTALLED}x"):
+        confined.before("Bash", command=f"{program} memory search docs --agent claude-code")
+        assert tickets(confined) == []
+    own.unlink()
+    own.symlink_to(INSTALLED)
+    confined.before("Bash", command=f"{own} memory search docs --agent claude-code")
+    assert tickets(confined) == []
