@@ -12,7 +12,7 @@ from sb.base.secrets.redaction import one_line
 from sb.base.sources import Clock
 from sb.config import Config
 from sb.config.home import Home
-from sb.hosts.confinement import ports, processes
+from sb.hosts.confinement import processes
 from sb.hosts.confinement.beside import at_once, check_known
 from sb.hosts.confinement.bubblewrap import NAME, SHARED_MEMORY
 from sb.hosts.confinement.credentials import credentials_of, moved_credentials
@@ -464,6 +464,8 @@ class Confining:
         if self._run is None and (denied.writes or denied.reads):
             failure = {"writes": list(denied.writes), "reads": list(denied.reads)}
             self.store.note_failure(confined.command, confined.folder, failure)
+        from sb.hosts.confinement import ports  # nothing before a call needs it
+
         in_vain = self.engine.name == NAME and ports.looks_in_vain(confined.commands, output)
         return advice(denied, in_run=self._run is not None) or (ports.ADVICE if in_vain else "")
 
