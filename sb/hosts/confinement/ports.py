@@ -18,18 +18,18 @@ _PORTS = {
     "fuser": re.compile(r"(\d+)(?:/tcp)?"),
     "kill-port": re.compile(r"(\d+)"),
 }
-_FOUND = re.compile(r"pid=\d|\bLISTEN\b.*\d/\S|^\S+ +\d+ .*LISTEN|^\d+$", re.MULTILINE)
+_WITH_PROCESSES = re.compile(r"-\w*p\w*|--processes|--program")
+_FOUND = re.compile(r"pid=\d|\bLISTEN +\d+/|\(LISTEN\)|^\d+$", re.MULTILINE)
 
 
-def looks_in_vain(commands: Iterable[Sequence[str]], output: str) -> bool:
+def looks_in_vain(commands: Sequence[Sequence[str]], output: str) -> bool:
     """True for a line that asked for the processes of ports in which programs listen, and was told of none."""
-    if _FOUND.search(output):
-        return False
     listed = [argv for argv in commands if argv[0] in ("ss", "netstat")]
-    if any(re.fullmatch(r"-\w*p\w*|--processes|--program", word) for argv in listed for word in argv[1:]):
-        return "LISTEN" in output
+    lists = any(_WITH_PROCESSES.fullmatch(word) for argv in listed for word in argv[1:])
     named = set(_named(commands))
-    return bool(named) and not named.isdisjoint(_listening())
+    if not (lists or named) or _FOUND.search(output):
+        return False
+    return (lists and "LISTEN" in output) or not named.isdisjoint(_listening())
 
 
 def _named(commands: Iterable[Sequence[str]]) -> Iterator[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
@@ -312,6 +313,14 @@ def own_and_private(home: Home, protected: Sequence[Path]) -> tuple[list[str], l
         home.resident,
     )
     return [str(path) for path in protected], [str(path) for path in private]
+
+
+def is_linked() -> bool:
+    """True where installers share the files of this installation with their caches."""
+    try:
+        return os.stat(sys.modules["sb"].__file__ or "").st_nlink > 1
+    except OSError:
+        return True
 
 
 def is_work_folder(path: str) -> bool:

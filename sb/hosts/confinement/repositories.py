@@ -158,9 +158,10 @@ def _names(folder: str) -> list[str]:
 def _read(path: str) -> str:
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
-            return file.read(_LONGEST).decode(errors="surrogateescape")
+            text = file.read(_LONGEST).decode(errors="surrogateescape")
     except OSError:
         return ""
+    return "" if "\0" in text else text
 
 
 # Not found by PATH, which is an agent's to set.

@@ -28,7 +28,7 @@ _NOT_LOGGED_IN = re.compile(
 _SHELL = re.compile(r"^\s*/\S*sh: ")  # a message of a shell begins with its own path
 # A path of a message, relative to the folder of the command and in no quotes.
 _RELATIVE = re.compile(
-    r"(?:^|\s)((?!/)[^\s:'\"`]*/[^\s:'\"`]*): (?i:read-only file system|device or resource busy)$"
+    r"(?:^|\s)([^\s:'\"`/]{1,400}/[^\s:'\"`]{0,4000}): (?i:read-only file system|device or resource busy)$"
 )
 _PATH = re.compile(
     r"(?:unix:(?://)?|[\s'\"`(=:\u2018\u201c]|^)((?:~|/)[^\s'\"`:;,)\u2019\u201d]*[^\s'\"`:;,.)\u2019\u201d])"

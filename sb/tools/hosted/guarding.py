@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import site
 import sys
 import sysconfig
@@ -74,14 +75,30 @@ def guarded(home: Home, env: Mapping[str, str], rules: Sequence[Path] = ()) -> G
     return Guarded(lambda: dict.fromkeys([*_recorded(home), *with_links_followed([*own, *_launchers(env)])]))
 
 
+def launcher(home: Home, env: Mapping[str, str]) -> str:
+    """`sb` as a command line finds it: by its name where PATH has it, else where `sb install` was run from."""
+    if shutil.which(LAUNCHER, path=env.get("PATH", "")):
+        return LAUNCHER
+    recorded = (place.path for place in _of_record(home) or ())
+    named = (path for path in recorded if os.path.basename(path) == LAUNCHER and os.access(path, os.X_OK))
+    return next((path for path in named if os.path.isfile(path)), LAUNCHER)
+
+
 def _recorded(home: Home) -> Iterator[Place]:
-    runtime = current_runtime(home)
-    try:
-        places: Iterable[Place] = _places_of((runtime / RECORD).read_bytes() if runtime else b"{}")
-    except (OSError, ValueError, TypeError, KeyError):
+    places = _of_record(home)
+    if places is None:
         here = (*installation_places(kind_here()), *interpreter_places(interpreter()))
         places = with_links_followed(here)
     yield from places
+
+
+def _of_record(home: Home) -> Iterable[Place] | None:
+    """The places that `sb install` recorded, or None."""
+    runtime = current_runtime(home)
+    try:
+        return _places_of((runtime / RECORD).read_bytes() if runtime else b"{}")
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
 
 
 @lru_cache(maxsize=1)

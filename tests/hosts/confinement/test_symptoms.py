@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from sb.hosts.confinement.profile import Profile
 from sb.hosts.confinement.symptoms import symptoms_in
 from tests.rows import rows
@@ -67,3 +69,9 @@ def test_program_that_needs_more_rights() -> None:
 def test_long_output_is_read_from_its_end() -> None:
     output = "x" * 5_000_000 + "\ntouch: cannot touch '/data/nobody/x': Read-only file system"
     assert symptoms_in(output, PROFILE, home=HOME, cwd=CWD).writes == ("/data/nobody/x",)
+
+
+def test_line_without_end_takes_no_time_to_speak_of() -> None:
+    began = time.process_time()
+    symptoms_in("EROFS " + "a/" * 90_000 + " b/" * 5_000, PROFILE, home=HOME, cwd=CWD)
+    assert time.process_time() - began < 2

@@ -6,8 +6,10 @@ import json
 import os
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
+import sysconfig
 import time
 from itertools import pairwise
 from pathlib import Path
@@ -553,3 +555,36 @@ def test_loss_of_confinement_is_told_once_and_ends_by_itself(confined: Host) -> 
     assert store(confined).engine().holds
     noted.write_text(json.dumps(lost))
     assert "not confined now" in confined.before("Bash", "t5", command="ls").context
+
+
+def test_agent_that_looks_for_its_server_by_port_is_told_what_finds_it(confined: Host) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        command = f"lsof -ti:{server.getsockname()[1]} | xargs -r kill"
+        confined.before("Bash", "t1", command=command)
+        fields = {"tool_name": "Bash", "tool_use_id": "t1", "tool_input": {"command": command}}
+        told = confined.tell("PostToolUse", **fields, tool_response={"stdout": "", "stderr": ""})
+    assert "pgrep -f" in told.context
+
+
+INSTALLED = os.path.join(sysconfig.get_path("scripts"), "sb")
+
+
+@pytest.mark.skipif(not os.access(INSTALLED, os.X_OK), reason="sb is not installed where this interpreter is")
+def test_installed_sb_by_its_path_reaches_the_helper_and_no_other_does(confined: Host) -> None:
+    for program in ("sb", INSTALLED):
+        verdict = confined.before("Bash", command=f"{program} memory search docs --agent claude-code")
+        assert verdict == HookVerdict()
+        assert os.fsencode(confined.home / "helper") not in options_of(confined)
+        ConfineStore(Home(confined.home), SYSTEM_CLOCK).revoke(
+            f"{program} memory search docs --agent claude-code", str(confined.project)
+        )
+    own = confined.project / "bin" / "sb"
+    own.parent.mkdir()
+    shutil.copy(INSTALLED, own)
+    for program in (str(own), "bin/sb", f"{confined.project}/sb", f"{INSTALLED}x"):
+        confined.before("Bash", command=f"{program} memory search docs --agent claude-code")
+        assert tickets(confined) == []
+    own.unlink()
+    own.symlink_to(INSTALLED)
+    confined.before("Bash", command=f"{own} memory search docs --agent claude-code")
+    assert tickets(confined) == []

@@ -148,7 +148,10 @@ def test_record_that_no_worktree_names_in_turn_opens_nothing(linked: Host, tmp_p
     """An agent writes git's records of worktrees, and could have one name a folder of the person."""
     photos = tmp_path / "photos"
     (photos / ".git").mkdir(parents=True)
-    (linked.project / ".git" / "worktrees" / "wt" / "gitdir").write_text(f"{photos}/.git\n")
+    record = linked.project / ".git" / "worktrees" / "wt" / "gitdir"
+    record.write_text("\0/.git\n")
+    assert linked.before("Bash", command="git worktree remove wt") == HookVerdict()
+    record.write_text(f"{photos}/.git\n")
     assert linked.before("Bash", command="git worktree remove photos") == HookVerdict()
 
 

@@ -28,6 +28,7 @@ from sb.tools.hosted.guarding import (
     installation_places,
     interpreter,
     interpreter_places,
+    launcher,
 )
 from tests.hosts.install.environments import VERSION, Installed
 from tests.rows import rows
@@ -447,3 +448,11 @@ def test_each_kind_of_environment_has_its_places() -> None:
     assert shared["sb"] is False
     assert [place.path for place in installation_places(Kind.ISOLATED)][-1] == sys.prefix
     assert {Path(place.path).name for place in installation_places(Kind.PROJECT)} == {"sb"}
+
+
+def test_sb_is_named_by_its_path_where_none_is_on_path(isolated: Installed, tmp_path: Path) -> None:
+    home = Home(isolated.user / ".sb")
+    assert launcher(home, {"PATH": "/nowhere"}) == str(isolated.sb)
+    assert launcher(home, {}) == str(isolated.sb)
+    assert launcher(home, {"PATH": f"/nowhere:{isolated.sb.parent}"}) == "sb"
+    assert launcher(Home(tmp_path), {"PATH": "/nowhere"}) == "sb"

@@ -39,6 +39,7 @@ from sb.kernel.calls.approval import OUTSIDE_CONFINEMENT, WRITES_OUTSIDE
 from sb.kernel.calls.call import AnsweredBy, Ask
 from sb.kernel.contracts import SafetyClass
 from sb.shell.snapshots.local_effects import REDIRECTIONS, harms_files_alone
+from sb.tools.hosted.guarding import LAUNCHER
 
 LONGEST = 200  # characters of a path in a question
 _MOST_ASKED = 5
@@ -181,7 +182,7 @@ class CallRights:
         return root if self.project and contains(self.project, root) else self.project
 
     def _needs(self, call: JudgedCall, folder: str) -> Needs:
-        command, commands = call.command, call.effects.commands
+        command, commands = call.command, list(map(self._by_name, call.effects.commands))
         most = needs_of(commands, command)
         if not most.rows:  # nothing more has to be looked at
             return most
@@ -208,6 +209,16 @@ class CallRights:
                 row for row in (*most.rows, *most.withheld) if row.public and self._names_no_source(row)
             ],
         )
+
+    def _by_name(self, argv: tuple[str, ...]) -> tuple[str, ...]:
+        """A command, with the installed `sb` by its name where its path is given and no call can put another one there."""
+        folder, name = os.path.split(argv[0] if argv else "")
+        if name != LAUNCHER or not os.path.isabs(folder) or os.path.realpath(folder) != folder:
+            return argv
+        profile = self.profile(())
+        if os.path.realpath(argv[0]) not in profile.closed or profile.may_write(os.path.join(folder, "x")):
+            return argv
+        return (LAUNCHER, *argv[1:])
 
     def _names_no_source(self, row: Need) -> bool:
         """True if the files of a row hold logins alone, so that packages come from the same place without them."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -28,6 +27,7 @@ from sb.hosts.confinement.profile import (
     closed_places,
     contains,
     held_by,
+    is_linked,
     is_loose,
     loose,
     make_caches,
@@ -316,7 +316,7 @@ class Confining:
             credentials=credentials_of(self._home),
             usual=moved_credentials(self._home, os.environ),
             sockets=tuple(control_sockets(self._home, os.environ, os.getuid(), str(home.helper))),
-            linked=_is_linked(),
+            linked=is_linked(),
             started=self._started,
         )
         others = self.store.held_folders() if self.engine.name == NAME else ()
@@ -463,7 +463,10 @@ class Confining:
         if self._run is None and (denied.writes or denied.reads):
             failure = {"writes": list(denied.writes), "reads": list(denied.reads)}
             self.store.note_failure(confined.command, confined.folder, failure)
-        return advice(denied, in_run=self._run is not None)
+        from sb.hosts.confinement import ports  # nothing before a call needs it
+
+        in_vain = self.engine.name == NAME and ports.looks_in_vain(confined.commands, output)
+        return advice(denied, in_run=self._run is not None) or (ports.ADVICE if in_vain else "")
 
     def leave(self) -> None:
         """Tidy up when a session ends."""
@@ -489,11 +492,3 @@ def switch_off(home: Home) -> None:
     folder = home.folder / "confine"
     if folder.is_dir() and not (folder / OFF).exists():
         (folder / OFF).touch(mode=0o600)
-
-
-def _is_linked() -> bool:
-    """True where installers share the files of this installation with their caches."""
-    try:
-        return os.stat(sys.modules["sb"].__file__ or "").st_nlink > 1
-    except OSError:
-        return True

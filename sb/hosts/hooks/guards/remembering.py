@@ -22,6 +22,7 @@ from sb.memory.scoped_values import scope_of_project
 from sb.memory.wrap_up import own_writes
 from sb.runtime import Runtime
 from sb.store.records.places import GLOBAL
+from sb.tools.hosted.guarding import launcher
 
 if TYPE_CHECKING:
     from sb.memory import Brain
@@ -49,17 +50,23 @@ def begin(runtime: Runtime, event: HookEvent) -> str:
         )
     except DeniedError as error:  # an operator keeps this memory from the agent; its session goes on without
         return plain(f"SecondBrain shows nothing: {error.message}. Do not work around it.\n")
+    program = launcher(runtime.config.home, os.environ)
     if package.empty:
-        return "" if event.note == _RESUMED else plain(usage(event.host, scope))
-    return plain(f"{_TOLD}{package.as_text()}\n{usage(event.host, scope)}")
+        return "" if event.note == _RESUMED else plain(usage(event.host, scope, program))
+    return plain(f"{_TOLD}{package.as_text()}\n{usage(event.host, scope, program)}")
 
 
-def usage(host: str, scope: str) -> str:
-    """Two lines: how an agent searches the memory of its project, and how it saves to it."""
+def usage(host: str, scope: str, program: str) -> str:
+    """Two lines: how an agent searches the memory of its project, and how it saves to it.
+
+    Args:
+        program: `sb`, as a command line finds it.
+    """
+    sb = shlex.quote(program)
     ours = f"--agent {host}" + ("" if scope == GLOBAL else f" --scope {shlex.quote(scope)}")
     return (
-        f"To search SecondBrain's memory: sb memory search 'WORDS' {ours}\n"
-        f"To save what later sessions need: sb memory remember 'FACT' {ours}\n"
+        f"To search SecondBrain's memory: {sb} memory search 'WORDS' {ours}\n"
+        f"To save what later sessions need: {sb} memory remember 'FACT' {ours}\n"
     )
 
 
