@@ -52,6 +52,7 @@ _STARTED = frozenset(
 )
 # What such programs start by the beginning of its name.
 _EXTENSIONS = ("git-", "kubectl-", "docker-", "aws-", "gke-", "kubelogin")
+_READ_LATER = OF_REPOSITORIES | {"scp", "rsync"}
 _RUN_OUTSIDE = frozenset((DOCKER, TERMINALS, SERVICES))
 
 
@@ -264,6 +265,11 @@ class CallRights:
 def uses_repository(commands: Iterable[tuple[str, ...]]) -> bool:
     """True for a line with git, or a program that calls it."""
     return any(argv[:1] and argv[0] in OF_REPOSITORIES for argv in commands)
+
+
+def reads_later(commands: Iterable[tuple[str, ...]]) -> bool:
+    """True for a line that reads, while it runs, what another call could change by then: settings of git, a file that is sent."""
+    return any(argv[:1] and argv[0] in _READ_LATER for argv in commands)
 
 
 def _sends_files(argv: Sequence[str]) -> bool:

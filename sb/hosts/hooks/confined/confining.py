@@ -39,7 +39,7 @@ from sb.hosts.hooks import resident
 from sb.hosts.hooks.calls.context import NOT_CONFINED, SHELL_PREFIX, JudgingContext
 from sb.hosts.hooks.calls.reading import texts
 from sb.hosts.hooks.confined.approved_paths import make, remove_unused
-from sb.hosts.hooks.confined.call import LONGEST, CallRights, Confined, advice, uses_repository
+from sb.hosts.hooks.confined.call import LONGEST, CallRights, Confined, advice, reads_later
 from sb.hosts.hooks.confined.session_settings import make_settings, remove_settings
 from sb.hosts.hooks.event import Finding, HookEvent, Moment
 from sb.hosts.hooks.judged_call import JudgedCall
@@ -53,7 +53,7 @@ from sb.tools.hosted.guarding import confiner_path
 
 _ENTERS = "claude-code"
 _STARTED_IN = "CLAUDE_PROJECT_DIR"
-_HELD_UP = "{} is using the user's keys (wait until it ends, then repeat this call)"
+_HELD_UP = "{} is using the user's keys (wait until it ends, or stop it, then repeat this call)"
 _MOVABLE = "a program in the background could replace the project's folder with another one"
 
 
@@ -233,13 +233,12 @@ class Confining:
             unreadable=unreadable,
             writable=(*profile.writable, *alone),
         )
-        if (
-            self._project
-            and any(need.credentials for need in confined.needs)
-            and uses_repository(confined.commands)
-        ):
+        keyed = any(need.credentials for need in confined.needs) and reads_later(confined.commands)
+        if self._project and keyed:
             self._keyed.begin(self._project, confined.command, confined.folder)
-        self.store.issue(confined.command, confined.folder, granted, outside=bool(confined.outside))
+        self.store.issue(
+            confined.command, confined.folder, granted, outside=bool(confined.outside), keyed=keyed
+        )
         try:
             self.check_beside()
         except BlockingIOError:
