@@ -48,7 +48,7 @@ class Options(NamedTuple):
 
 
 _TABLE: tuple[tuple[str, Options], ...] = (
-    ("ssh", Options("46CNTqtvaxX", "pliocmbB", free=r"[^\0]+\0[\s\S]+", settings=_OF_SSH)),
+    ("ssh", Options("46CNTnqtvaxX", "pliocmbB", free=r"[^\0]+\0[\s\S]+", settings=_OF_SSH)),
     ("scp", Options("346BCOTpqrv", "Plico", settings=_OF_SSH, ends_options=True)),
     ("rsync", Options("arlptgoDvqnuzhHAXxPcCSWmOJkKLbRdy4680I", "BT", ends_options=True, pattern="no-[a-z-]+", words=(
         "archive recursive links times perms owner group devices specials verbose quiet dry-run update compress human-readable hard-links "
@@ -112,7 +112,7 @@ _TABLE: tuple[tuple[str, Options], ...] = (
     ("kubectl oc", Options("AhRLiqtw", "nlofcpC", ends_options=True, operands=(
         r"(?:get|describe|logs|apply|create|delete|exec|rollout|scale|top|api-resources|api-versions|explain|cluster-info|version|auth|"
         r"wait|label|annotate|patch|expose|set|edit|diff|cp|run|cordon|uncordon|drain|taint|autoscale|debug|events|replace|certificate|"
-        r"attach|options|status|project|projects|whoami|start-build|cancel-build|rsh|new-app|new-project|tag|idle|process|import-image)(?:\0[\s\S]*)?"), words=(
+        r"attach|options|status|project|projects|whoami|cancel-build|rsh|new-project|tag|idle|process|import-image)(?:\0[\s\S]*)?"), words=(
         "namespace= all-namespaces selector= output= filename= recursive container= all-containers follow tail= since= since-time= "
         "timestamps previous prefix max-log-requests= limit-bytes= watch watch-only show-labels no-headers sort-by= label-columns= "
         "field-selector= context= cluster= request-timeout= show-kind show-managed-fields ignore-not-found chunk-size= template= "
@@ -122,7 +122,7 @@ _TABLE: tuple[tuple[str, Options], ...] = (
         "patch= patch-file= local from-literal= from-file= from-env-file= save-config docker-server= docker-username= "
         "docker-password= docker-email= cert= key= append-hash min= max= cpu-percent= containers ignore-daemonsets "
         "delete-emptydir-data delete-local-data pod-selector= disable-eviction sum namespaced verbs= api-group= cached client "
-        "short subresource= role= clusterrole= serviceaccount= user= group= verb= resource= resource-name= retries= current help"))),
+        "short subresource= role= clusterrole= serviceaccount= user= group= verb= resource= resource-name= retries= current raw= help"))),
     ("stern", Options("Ahi", "nlscoeE", words=(
         "namespace= all-namespaces selector= output= container= tail= since= timestamps context= exclude= exclude-container= include= "
         "color= init-containers no-follow max-log-requests= help"))),
@@ -164,24 +164,24 @@ _TABLE: tuple[tuple[str, Options], ...] = (
 )  # fmt: skip
 # Subcommands of git that sign. Not `--continue` and the like: what they go on with lies in the repository, commands among it.
 _OF_GIT = {
-    "commit": Options("asnqv", "mFC", attached="Su", words=(
+    "commit": Options("asnqv", "mFC", attached="Su", ends_options=True, words=(
         "all message= amend no-edit quiet verbose no-verify signoff no-signoff allow-empty allow-empty-message author= date= fixup= "
         "squash= reuse-message= reset-author file= dry-run short status no-status only include gpg-sign no-gpg-sign trailer= "
         "no-post-rewrite branch porcelain")),
-    "tag": Options("asdflvi", "mFu", attached="n", words=(
+    "tag": Options("asdflvi", "mFu", attached="n", ends_options=True, words=(
         "annotate sign no-sign delete force list message= file= local-user= sort= contains= merged= no-merged= points-at= format= "
         "verify ignore-case")),
-    "merge": Options("nqv", "mFX", attached="S", words=(
+    "merge": Options("nqv", "mFX", attached="S", ends_options=True, words=(
         "ff no-ff ff-only commit no-commit squash no-squash edit no-edit message= file= quiet verbose stat no-stat signoff no-verify "
         "gpg-sign no-gpg-sign autostash no-autostash allow-unrelated-histories strategy-option= abort quit progress no-progress log no-log")),
-    "rebase": Options("qvfni", "X", attached="S", words=(
-        "interactive onto= quiet verbose stat no-stat force-rebase no-ff fork-point no-fork-point keep-base root autostash no-autostash "
+    "rebase": Options("qvfni", "X", attached="S", ends_options=True, words=(
+        "interactive autosquash no-autosquash onto= quiet verbose stat no-stat force-rebase no-ff fork-point no-fork-point keep-base root autostash no-autostash "
         "rebase-merges update-refs no-update-refs signoff gpg-sign no-gpg-sign reapply-cherry-picks committer-date-is-author-date "
         "strategy-option= no-verify abort quit")),
-    "cherry-pick": Options("xns", "mX", attached="S", words=(
+    "cherry-pick": Options("xns", "mX", attached="S", ends_options=True, words=(
         "no-commit signoff mainline= ff allow-empty keep-redundant-commits strategy-option= gpg-sign no-gpg-sign abort quit")),
-    "revert": Options("ns", "mX", attached="S", words="no-edit no-commit signoff mainline= strategy-option= gpg-sign no-gpg-sign abort quit"),
-    "am": Options("3qskc", "p", attached="S", words=(
+    "revert": Options("ns", "mX", attached="S", ends_options=True, words="no-edit no-commit signoff mainline= strategy-option= gpg-sign no-gpg-sign abort quit"),
+    "am": Options("3qskc", "p", attached="S", ends_options=True, words=(
         "3way quiet signoff keep keep-non-patch scissors no-scissors message-id whitespace= exclude= include= directory= "
         "ignore-whitespace gpg-sign no-gpg-sign abort quit")),
 }  # fmt: skip

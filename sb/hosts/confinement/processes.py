@@ -284,6 +284,12 @@ def runs(process: str) -> bool | None:
         return None
 
 
+def lives(named: Sequence[str]) -> bool:
+    """True while a process runs that is named by its number and its start, as `sb-confine` notes it."""
+    number, since = [*named, "", ""][:2]
+    return number.isdigit() and since.isdigit() and _start_of(int(number)) == since
+
+
 def _boot() -> str:
     try:
         return _BOOT.read_text(encoding="utf-8").strip()

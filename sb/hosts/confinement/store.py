@@ -223,11 +223,13 @@ class ConfineStore:
         names = [f"_{name}" for name in folder.split("/") if name]
         return self.folder.joinpath("folders", self.session, *names, OPTIONS)
 
-    def issue(self, command: str, folder: str, profile: Profile, *, outside: bool) -> None:
+    def issue(
+        self, command: str, folder: str, profile: Profile, *, outside: bool, keyed: bool = False
+    ) -> None:
         """Save a ticket for one run of a command; an older one of the same call is replaced.
 
         Args:
-            outside: it runs without an engine, since it cannot work inside.
+            outside: it runs without an engine, since it cannot work inside. keyed: git in it has a person's keys.
 
         Raises:
             OSError: it cannot be written. ValueError: no shell can be given this command.
@@ -245,6 +247,7 @@ class ConfineStore:
             "command": _quoted(command),
             "folder": os.path.realpath(folder),
             "outside": "1" if outside else "",
+            "keyed": "1" if keyed else "",
             "path": _path_without(profile) if outside else "",
         }
         text = "".join(f"{name}={shlex.quote(value)}\n" for name, value in facts.items())
@@ -327,6 +330,17 @@ class ConfineStore:
     def was_taken(self, command: str, folder: str) -> bool:
         """True if `sb-confine` started the call with its ticket."""
         return Path(f"{self._ticket(command, folder)}.taken").exists()
+
+    def process_of(self, command: str, folder: str, session: str = "") -> list[str]:
+        """The number and the start of the process that `sb-confine` made of a call with a ticket; [] if they are not known.
+
+        Args:
+            session: of the call; "" for this one.
+        """
+        try:
+            return os.fsdecode(read_own(Path(f"{self._ticket(command, folder, session)}.taken"))).split()
+        except OSError:
+            return []
 
     def failure(self, command: str, folder: str) -> dict[str, list[str]]:
         """Failures of an earlier run of the same call; {} if none is known."""

@@ -101,6 +101,17 @@ if [ "$kind" = bubblewrap ]; then
     # Without a holder the slow path makes one; where that is missing, the options alone hold.
     [ -x "$python" ] && [ -e "$runtime/start.py" ] || joined=${{joined:-no}}
 fi
+# Which process this is: the engine takes its place, and it ends with the line.
+began() {{
+    began=${{20}}
+}}
+# Has git leave nothing behind that goes on with its keys: `gc --auto` would, and reads the configuration again.
+tidy_later() {{
+    count=${{GIT_CONFIG_COUNT:-0}}
+    export "GIT_CONFIG_KEY_$count=gc.auto" "GIT_CONFIG_VALUE_$count=0"
+    count=$((count + 1))
+    export "GIT_CONFIG_KEY_$count=maintenance.auto" "GIT_CONFIG_VALUE_$count=false" "GIT_CONFIG_COUNT=$((count + 1))"
+}}
 # Starts the engine with the options in a file.
 begin() {{
     case $kind in
@@ -140,13 +151,15 @@ case $1 in
     esac
     for ticket in "$state"/tickets/"$session".*.call; do
         [ -r "$ticket" ] || continue
-        command= folder= outside= path=
+        command= folder= outside= path= keyed= stat= began=
         . "$ticket"
         if [ "$command" = "$line" ] && [ "$folder" = "$PWD" ] && [ -n "$joined$outside" ]; then
+            read -r stat 2> /dev/null < "/proc/$$/stat" && began ${{stat##*) }}
             # Taken once: the second one to make this file finds it there.
             set -C
-            true 2> /dev/null > "$ticket.taken" || continue
+            echo "$$ $began" 2> /dev/null > "$ticket.taken" || continue
             set +C
+            [ -n "$keyed" ] && tidy_later
             [ -n "$outside" ] && alone
             [ -x "$program" ] && begin "$ticket.options" "$1"
         fi

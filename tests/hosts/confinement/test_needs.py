@@ -20,7 +20,7 @@ GIVEN = (
     ("kubectl get pods -o json | jq '.items[0]'", ".kube"), ("git ls-remote origin | awk '/main/ {print $1}' | cut -c 1-8", ".ssh"), ("scp -r out host:/srv", ".ssh"), ("wget -q https://example.org/a.tar", ".netrc"),
     ("gcloud projects list", ".config/gcloud"), ("gcloud compute instances describe a --zone eu-1 --format=json | head -20", ".config/gcloud"), ("az group list -o table", ".azure"),
     ("gcloud logging read 'severity>=ERROR' --limit 20 --format=json | jq -r '.[].textPayload'", ".config/gcloud"), ("fly status --app shop", ".fly"), ("heroku pg:info -a shop", ".netrc"), ("fly logs -a shop | tail -20", ".fly"),
-    ("scp -rp -P 2222 -i keys/id -o StrictHostKeyChecking=no out host:/srv", ".ssh"), ("ssh -T -p 22 git@host", ".ssh"), ("ssh -o ConnectTimeout=5 -i id git@host", ".ssh"), ("rsync -avzP --exclude node_modules --info=progress2 a/ host:b/", ".ssh"),
+    ("scp -rp -P 2222 -i keys/id -o StrictHostKeyChecking=no out host:/srv", ".ssh"), ("ssh -nT -p 22 git@host", ".ssh"), ("ssh -o ConnectTimeout=5 -i id git@host", ".ssh"), ("rsync -avzP --exclude node_modules --info=progress2 a/ host:b/", ".ssh"),
     ("wget -qO- -c --timeout=5 --tries 3 https://a/b", ".netrc"), ("wget -nv -np -r https://a/b", ".netrc"), ("gpg --batch --yes -u ada --detach-sign --output f.sig f", ".gnupg"), ("gpg -er ada -o f.gpg f", ".gnupg"),
     ("gh pr create --title 'x' --body '- first\n- second' -l bug", ".config/gh"), ("gh api -X POST repos/a/b/issues -f title=x --jq .number", ".config/gh"), ("gh pr list -R a/b -L 5 --json number", ".config/gh"),
     ("aws --profile prod ec2 describe-instances --instance-ids i-1 --output table", ".aws"), ("aws s3 sync out s3://b/out --delete --exclude '*.tmp'", ".aws"), ("kubectl -n shop exec -it api-1 -- sh -c 'ls -la'", ".kube"), ("kubectl logs -f deploy/api -c web --tail=50", ".kube"),
@@ -188,7 +188,7 @@ def test_each_program_that_gets_keys_at_once_has_a_list_of_options() -> None:
                 assert not has_harmless_options((program, subcommand, "--unheard-of=x")), program
 
 
-@rows("line", ["git commit -am x", "git commit -S -m x --amend --no-edit", "git commit -qFmsg", "git tag -a v1 -m v1", "git merge --no-ff -X theirs feature -m x", "git rebase --onto main a b", "git rebase -i HEAD~3", "git cherry-pick -x abc", "git revert --no-edit HEAD", "git am -3 x.patch", "git merge --abort"])  # fmt: skip
+@rows("line", ["git commit -am x", "git commit -S -m x --amend --no-edit", "git commit -qFmsg", "git tag -a v1 -m v1", "git merge --no-ff -X theirs feature -m x", "git rebase --onto main a b", "git rebase -i HEAD~3", "git cherry-pick -x abc", "git revert --no-edit HEAD", "git am -3 x.patch", "git merge --abort", "git commit -m x -- src/-a.py", "git tag -s v1 -m '- first'"])  # fmt: skip
 def test_what_signs_gets_the_key_that_signs(line: str) -> None:
     (need,) = needs_of(commands(line), line).rows
     assert need.credentials == (".gnupg",)

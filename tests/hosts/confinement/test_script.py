@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from sb.hosts.confinement.profile import Profile
 from sb.hosts.confinement.store import ConfineStore
 from sb.hosts.install.confine_script import script
 from tests.hosts.confinement.conftest import GIT, Place
+from tests.resident.conftest import wait_for
 from tests.rows import rows
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is a program for Linux")
@@ -91,6 +93,32 @@ def test_line_runs_confined_as_it_was_written(line: str, confiner: Confiner) -> 
     assert (confiner.place.project / "claude-1-cwd").read_text().strip() == os.path.realpath(
         confiner.place.project
     )
+
+
+@rows("environment, count", [({}, 2), ({"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "gc.auto", "GIT_CONFIG_VALUE_0": "1"}, 3)])  # fmt: skip
+def test_git_with_keys_leaves_nothing_behind(
+    environment: dict[str, str], count: int, confiner: Confiner
+) -> None:
+    """`gc --auto` would go on with them after the call, and read the configuration again."""
+    line = "git config gc.auto; git config maintenance.auto; echo $GIT_CONFIG_COUNT"
+    project = confiner.place.project
+    confiner.store.issue(line, str(project), confiner.place.profile(), outside=False, keyed=True)
+    assert confiner.call(line, None, None, **environment).stdout == f"0\nfalse\n{count}\n"
+    assert not confiner.call(line).stdout.startswith("0\n")
+
+
+def test_ticket_that_was_taken_names_the_process_of_its_line(confiner: Confiner) -> None:
+    line, project = "sleep 0.4; true", str(confiner.place.project)
+    confiner.store.issue(line, project, confiner.place.profile(), outside=False)
+    assert not processes.lives(confiner.store.process_of(line, project))
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(confiner.call, line)
+        wait_for(lambda: processes.lives(confiner.store.process_of(line, project)))
+        assert done.result().returncode == 0
+    assert confiner.store.process_of(line, project)
+    assert not processes.lives(confiner.store.process_of(line, project))
+    for words in ([], ["1"], ["1", ""], ["", ""], ["-1", "x"], ["1", "0"]):
+        assert not processes.lives(words)
 
 
 def test_profile_of_a_folder_is_not_that_of_another(confiner: Confiner) -> None:

@@ -73,6 +73,10 @@ def running(host: Host, command: str = "") -> Iterator[None]:
         os.execv(
             engine.program, [*joined, engine.program, "--bind", "/", "/", "--proc", "/proc", "sleep", "60"]
         )
+    for taken in (store.folder / "tickets").glob("*.taken") if command else ():
+        taken.write_text(
+            f"{pid} {Path(f'/proc/{pid}/stat').read_text(encoding='utf-8').rpartition(') ')[2].split()[19]}\n"
+        )
     try:
         wait_for(store.is_alive)
         yield
@@ -345,6 +349,22 @@ def test_nothing_begins_while_git_runs_with_keys(host: Host, person: Path) -> No
         assert "git fetch && git push is using the user's keys" in verdict.reason
     host.after("Bash", "t1", command="git fetch && git push")
     assert host.before("Bash", "t2", command="make") == HookVerdict()
+
+
+@pytest.mark.parametrize("command", ["git fetch origin; git push", "scp notes.md host:"])
+def test_line_with_keys_that_was_moved_to_the_background_holds_others_up_until_it_ends(
+    command: str, host: Host, person: Path
+) -> None:
+    """Its report comes while it runs: the host moved it at the limit of its time, or the user did."""
+    assert host.before("Bash", "t1", command=command) == HookVerdict()
+    with running(host, command):
+        host.after("Bash", "t1", command=command)
+        host.tell("UserPromptSubmit", prompt="go on")
+        for number, other in enumerate(("make", command)):
+            verdict = host.before("Bash", f"u{number}", command=other)
+            assert verdict.decision is Decision.DENY, other
+            assert f"{command} is using the user's keys" in verdict.reason
+    assert host.before("Bash", "t3", command="make") == HookVerdict()
 
 
 def test_call_of_another_session_waits_for_git_with_keys_too(host: Host, person: Path) -> None:

@@ -50,10 +50,11 @@ _MOST_ENTRIES = 2_000  # of a folder of manifests
 _SCHEME = re.compile("@|fileb?://")  # by which a client of a cloud reads a file
 # What programs with credentials start by name.
 _STARTED = frozenset(
-    "git git-remote-https ssh gpg gpg2 sh bash env less docker-credential-desktop aws gcloud kubectl node".split()
+    "git git-remote-https ssh gpg gpg2 sh bash env less docker-credential-desktop aws gcloud kubectl node diff vi vim nano editor pager more xdg-open".split()
 )
 # What such programs start by the beginning of its name.
 _EXTENSIONS = ("git-", "kubectl-", "docker-", "aws-", "gke-", "kubelogin")
+_READ_LATER = OF_REPOSITORIES | {"scp", "rsync"}
 _RUN_OUTSIDE = frozenset((DOCKER, TERMINALS, SERVICES))
 
 
@@ -317,6 +318,11 @@ class CallRights:
 def uses_repository(commands: Iterable[tuple[str, ...]]) -> bool:
     """True for a line with git, or a program that calls it."""
     return any(argv[:1] and argv[0] in OF_REPOSITORIES for argv in commands)
+
+
+def reads_later(commands: Iterable[tuple[str, ...]]) -> bool:
+    """True for a line that reads, while it runs, what another call could change by then: settings of git, a file that is sent."""
+    return any(argv[:1] and argv[0] in _READ_LATER for argv in commands)
 
 
 def _sends_files(argv: Sequence[str]) -> bool:
