@@ -17,6 +17,8 @@ from sb.commands.session import configuration, decider
 from sb.base.text import nearest, plain
 from sb.base.values.canonical import digest
 from sb.config import DEFAULT, Home, Problem, check, current_settings, find_project, trust
+from sb.config.memory import MOVED
+from sb.config.model import moved
 from sb.config.trust import named_packs
 from sb.errors import ExitCode, NotFoundError, SBError, UsageError
 
@@ -33,6 +35,8 @@ def show(
     """Print every setting, and where its value came from."""
     lines = current_settings(configuration(ctx, in_full=True))
     if key and key not in {line.key for line in lines}:
+        if key in MOVED:
+            raise NotFoundError(f"{key} {moved(key)[0]}", moved(key)[1])
         raise NotFoundError(
             f"no setting {key!r}{nearest(key, [line.key for line in lines])}", "sb config show"
         )

@@ -38,7 +38,8 @@ def access(
     if scope and not SCOPE.fullmatch(scope):
         raise UsageError(f"{scope!r} is not a scope", "use global, or TYPE:NAME such as project:api-v2")
     config = configuration(ctx)
-    named = (scope,) if scope else config.memory.scopes.patterns
+    layers = config.memory.scopes.layers
+    named = (scope,) if scope else dict.fromkeys(pattern for layer in layers for pattern in layer)
     found = [(name, *answer) for name in named for answer in _answers(config.memory, name, agent)]
     if scope and agent and config.agent_charters == "enforce" and config.database.exists():
         try:

@@ -5,26 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from sb.base.reading import (
-    Field,
-    Kind,
-    choice,
-    flag,
-    integer,
-    listing,
-    matching,
-    number,
-    record,
-    text,
-)
+from sb.base.reading import Field, Kind, choice, flag, integer, listing, matching, number, record, text
 from sb.base.values.frozen import frozen
 from sb.config.guards import ATTACKS_IN_MEMORY
-from sb.config.narrowing import (
-    larger,
-    only_off,
-    smaller,
-    stricter,
-)
+from sb.config.narrowing import larger, only_off, smaller, stricter
 from sb.config.scopes import QUESTIONS, RIGHTS, Scopes, scopes_kind, stricter_scopes
 from sb.config.setting import setting
 

@@ -39,11 +39,7 @@ from sb.config.guards import OutputGate, RedTeam
 from sb.config.home import Home
 from sb.config.kinds import AgentSettings, ModelPrice
 from sb.config.memory import MOVED, Memory
-from sb.config.narrowing import (
-    registered,
-    smaller,
-    stricter,
-)
+from sb.config.narrowing import registered, smaller, stricter
 from sb.config.rules import PolicyRule
 from sb.config.setting import Setting, groups_of, setting, settings_of
 from sb.errors import ConfigError

@@ -166,11 +166,6 @@ class Scopes:
         return [rule[name] for rule in rules for name in names if name in rule]
 
     @property
-    def patterns(self) -> tuple[str, ...]:
-        """The patterns that have a rule, each once."""
-        return tuple(dict.fromkeys(pattern for layer in self.layers for pattern in layer))
-
-    @property
     def plain(self) -> Any:
         """The rules as they are written; a list of layers where there are several."""
         return self.layers if len(self.layers) > 1 else self.layers[0] if self.layers else {}

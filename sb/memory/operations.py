@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from sb.base.secrets.redaction import one_line
 from sb.base.values.references import full_one, is_prefix
 from sb.config import Config
-from sb.errors import NotFoundError
+from sb.errors import DeniedError, NotFoundError
 from sb.memory.gate.incoming import Gate
 from sb.memory.lazy import lazy
 from sb.memory.search import Searcher
@@ -57,6 +57,18 @@ class Operations:
             raise NotFoundError(f"memory {seen[0]['uid']} is {seen[0]['state']}")
         problem = f"no memory {one_line(record, 80)!r}, or not visible to you"
         raise NotFoundError(problem, "sb memory search finds ids")
+
+    def _changeable_row(self, record: str, states: Iterable[str] = (ACTIVE,)) -> Row:
+        """The row of a record that this agent sees and may read, to change how it stands.
+
+        Raises:
+            DeniedError: it is withheld; that was put on record.
+        """
+        row = self._visible_row(record, states)
+        if reason := self.space.reader.refusal(row):
+            self.space.reader.note_denied()
+            raise DeniedError(f"memory {row['uid']} is withheld: {reason}", "ask an operator to change it")
+        return row
 
     def _beginning(self, prefix: str, places: Sequence[int]) -> Row | None:
         """The only record in these places whose id begins so; raises UsageError for several."""

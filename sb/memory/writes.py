@@ -180,7 +180,8 @@ class Writes(Operations):
         """Record that a memory proved right: its confidence rises by one observation.
 
         Raises:
-            NotFoundError: there is none that this agent sees. ValueError: it is of a kind without confidence.
+            NotFoundError: there is none that this agent sees. ValueError: it is of a kind without confidence. DeniedError: it
+                is withheld, or this agent may not write there.
         """
         self._outcome(record, CONFIRMED, reason)
 
@@ -189,7 +190,7 @@ class Writes(Operations):
         self._outcome(record, REFUTED, reason)
 
     def _outcome(self, record: str, outcome: str, reason: str) -> None:
-        row = self._visible_row(record)
+        row = self._changeable_row(record)
         if row["confidence"] is None:
             raise ValueError(f"{row['uid']} is of kind {row['kind']}, which has no confidence")
         now = self.space.clock.now()
@@ -223,10 +224,10 @@ class Writes(Operations):
         """Remove a memory from every search until it is recovered.
 
         Raises:
-            NotFoundError: there is none that this agent sees. ValueError: it is protected. DeniedError: one that is trusted
-                more wrote it.
+            NotFoundError: there is none that this agent sees. ValueError: it is protected. DeniedError: it is withheld, or
+                one that is trusted more wrote it.
         """
-        row = self._visible_row(record)
+        row = self._changeable_row(record)
         if row["protected"]:
             raise ValueError(
                 f"{row['uid']} is protected: lift that first, with sb memory protect ID --lift --reason WHY"
@@ -238,9 +239,9 @@ class Writes(Operations):
         """Recover a forgotten memory, as strong as it was.
 
         Raises:
-            NotFoundError: this agent has forgotten no such memory.
+            NotFoundError: this agent has forgotten no such memory. DeniedError: as `forget` says.
         """
-        row = self._visible_row(record, states=(FORGOTTEN,))
+        row = self._changeable_row(record, states=(FORGOTTEN,))
         self.writer.record_writer.check_trusted(row)
         self.writer.change(row, recovered(self.space.records.history(row["id"])), "recover", reason)
 
@@ -248,8 +249,8 @@ class Writes(Operations):
         """Protect a memory from being forgotten, or no longer.
 
         Raises:
-            NotFoundError: there is none that this agent sees.
+            NotFoundError: there is none that this agent sees. DeniedError: as `forget` says.
         """
-        row = self._visible_row(record)
+        row = self._changeable_row(record)
         self.writer.record_writer.check_trusted(row)
         self.writer.change(row, {"protected": int(protected)}, "protect", reason)

@@ -6,16 +6,7 @@ Source: the stack protocol, "Read operations". Strong and fading memories are gi
 
 from __future__ import annotations
 
-from sb.protocols.types import (
-    Belief,
-    Drive,
-    Episode,
-    Goal,
-    Note,
-    RawEntry,
-    Relationship,
-    Value,
-)
+from sb.protocols.types import Belief, Drive, Episode, Goal, Note, RawEntry, Relationship, Value
 from sb.protocols.types.vocabulary import BELIEF_TYPES, GOAL_STATUSES, NOTE_TYPES, WEAK
 from sb.stack.checks import check_text, check_word, checked_share
 from sb.stack.queries import StackReader

@@ -11,6 +11,7 @@ from sb.config.model import BY_KEY, known_setting
 from sb.config.narrowing import Narrow
 from sb.config.scopes import RIGHTS, Answer, Scopes, gate_settings, scopes_of
 from sb.errors import ConfigError
+from tests.conftest import CommandLine
 from tests.rows import rows
 
 RULES: dict[str, dict[str, Any]] = {
@@ -19,6 +20,7 @@ RULES: dict[str, dict[str, Any]] = {
     "cust*r:acme": {"personal_data": "drop"},
     "*tomer:acme": {"personal_data": "keep", "read": ("ada",), "retention": {"lesson": 10, "fact": 20}},
     "customer:acme": {"consent": False, "trust_floor": 0.3},
+    "*customer:acme": {"consent": True, "trust_floor": 0.9},  # longer than the name, which is before it all the same
 }  # fmt: skip
 
 
@@ -148,3 +150,8 @@ def test_a_former_setting_tells_where_it_went() -> None:
     with pytest.raises(ConfigError, match=r"memory\.access: is now part of memory\.scopes") as error:
         known_setting("memory.access")
     assert "read, write, promote and share" in error.value.hint
+
+
+def test_config_show_tells_of_a_former_setting_by_its_new_name(sb: CommandLine) -> None:
+    done = sb("config", "show", "memory.retention")
+    assert (done.code, "memory.retention is now part of memory.scopes" in done.err) == (1, True)

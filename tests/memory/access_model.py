@@ -135,7 +135,11 @@ class Model:
     def changes(self, row: ModelRow, agent: str) -> bool:
         """An agent that has an active row in view may change how it stands."""
         least = self.standings.get(agent, 0.5) < self.standings.get(row.agent, 0.5)
-        return self.may(agent, "write", row.scope) and not (least and agent != row.agent)
+        return (
+            self.reads(row, agent)
+            and self.may(agent, "write", row.scope)
+            and not (least and agent != row.agent)
+        )
 
     def written(self, agent: str, scope: str) -> str:
         """What becomes of a text with personal data that an agent writes in a scope."""

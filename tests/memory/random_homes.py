@@ -35,7 +35,8 @@ from tests.memory.access_model import DAY_S, RIGHTS, Model, ModelRow
 
 AGENTS = ("ada", "support-1", "support-2", "eve")
 SCOPES = ("global", "customer:a", "customer:ab", "project:x", "team:t")
-PATTERNS = (*SCOPES, "*", "customer:*", "*er:a*", "cu*:a*", "project:*")  # of which two are as long
+# Two of them are as long, and one is longer than the scope that it means.
+PATTERNS = (*SCOPES, "*", "customer:*", "*er:a*", "cu*:a*", "customer:ab*", "project:*")
 AGENT_PATTERNS = ("ada", "eve", "support-1", "support-*", "*")
 PEOPLE = ("grace", "henry")
 PHONE = "+49 171 5550199"

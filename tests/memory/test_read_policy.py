@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from sb.config.model import assemble
 from sb.config.scopes import scopes_of
 from sb.errors import DeniedError, NotFoundError
 from sb.kernel.memory_read_policy import denied_reads
+from sb.memory import Brain
 from sb.memory.operator_view import Overseer
 from sb.protocols.types import Note
 from sb.runtime import Runtime, open_runtime
@@ -64,6 +66,40 @@ def test_what_a_session_includes_and_may_not_read_is_left_out_and_on_record(tmp_
         assert [(one.agent, one.scope, one.memories) for one in denied_reads(runtime.database)] == [
             ("sales", "customer:a", 1)
         ]
+
+
+CHANGES: dict[str, Callable[[Brain, str], None]] = {
+    "protect": lambda brain, uid: brain.protect(uid),
+    "forget": lambda brain, uid: brain.forget(uid),
+    "confirm": lambda brain, uid: brain.confirm(uid),
+    "refute": lambda brain, uid: brain.refute(uid),
+}
+
+
+@pytest.mark.parametrize("way", CHANGES)
+def test_a_memory_that_is_withheld_is_not_changed_and_the_attempt_is_on_record(
+    tmp_path: Path, way: str
+) -> None:
+    with opened(tmp_path, {"project:*": {"consent": True}}) as runtime:
+        brain = runtime.brain("ada", scope="project:a")
+        withheld = brain.remember("Henry wants a lamp.", subject_ids=["henry"])
+        agreed = brain.remember("Grace wants tea.", subject_ids=["grace"], consent_grants=["grace"])
+        with pytest.raises(DeniedError, match="withheld: somebody whom it is about has not agreed"):
+            CHANGES[way](brain, withheld)
+        assert [(one.agent, one.record) for one in denied_reads(runtime.database)] == [("ada", withheld)]
+        history = runtime.database.query("SELECT count(*) FROM record_history")[0][0]
+        assert history == 0
+        CHANGES[way](brain, agreed)
+        CHANGES[way](Overseer(database=runtime.database, config=runtime.config), withheld)
+
+
+@pytest.mark.parametrize("way", CHANGES)
+def test_a_memory_that_was_not_granted_is_not_changed(tmp_path: Path, way: str) -> None:
+    with opened(tmp_path, {}) as runtime:
+        uid = runtime.brain("ada", scope="project:a").remember("Hal is on leave.", access_grants=["hr"])
+        with pytest.raises(DeniedError, match="access was not granted to you"):
+            CHANGES[way](runtime.brain("eve", scope="project:a"), uid)
+        CHANGES[way](runtime.brain("hr", scope="project:a"), uid)
 
 
 def test_operators_read_everything(tmp_path: Path) -> None:

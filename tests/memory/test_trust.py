@@ -191,6 +191,21 @@ def test_a_floor_by_configuration_holds_on_every_way_and_operators_see_all(home:
     desk.close()
 
 
+def test_each_scope_has_a_floor_of_its_own(home: Any) -> None:
+    desk = Desk(
+        home, scopes='{"project:*": {trust_floor: 0.5}, "project:a": {includes: [team:t, project:b]}}'
+    )
+    assess(desk, "eve", 0.1)
+    rumors = {scope: desk.brain("eve", scope=scope).remember(f"The lamp of {scope} is broken.") for scope in
+              ("project:a", "project:b", "team:t", "global")}  # fmt: skip
+    ada = desk.brain("ada", scope="project:a")
+    fine = ada.remember("The lamp is white.")
+    found = {fine, rumors["team:t"], rumors["global"]}
+    assert {hit.id for hit in ada.search("lamp")} == found
+    assert {one.id for one in ada.think("lamp")} == found
+    desk.close()
+
+
 def test_planning_leaves_out_what_is_not_sure_and_keeps_what_has_no_confidence(desk: Desk) -> None:
     brain = desk.brain()
     sure = brain.remember("The lamp is white.", confidence=0.9)

@@ -12,15 +12,7 @@ import orjson
 
 from sb.base.sources import Clock
 from sb.memory.trust.authority import given_by
-from sb.memory.trust.scores import (
-    GENERAL,
-    NEUTRAL,
-    OPERATORS,
-    Opinion,
-    Standing,
-    standings,
-    trust_in_memory,
-)
+from sb.memory.trust.scores import GENERAL, NEUTRAL, OPERATORS, Opinion, Standing, standings, trust_in_memory
 from sb.store.records.columns import ACTIVE, Row
 from sb.store.records.places import GLOBAL, Place, Places
 from sb.store.records.store import RecordStore

@@ -9,14 +9,7 @@ from typing import Any
 from sb.base.secrets.redaction import Masking
 from sb.base.secrets.shapes import may_hold_secret
 from sb.memory.masking import Labels
-from sb.memory.personal_data import (
-    APART,
-    ESCALATE,
-    REDACT,
-    Screened,
-    note,
-    redacted,
-)
+from sb.memory.personal_data import APART, ESCALATE, REDACT, Screened, note, redacted
 from sb.memory.personal_values import labels_in, masked
 from sb.stack.sync.change_log import StoredChange
 from sb.stack.sync.changes import KEYED, STANDING, TRUST, Change

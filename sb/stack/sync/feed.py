@@ -11,13 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from sb.stack.sync.change_log import AT_ONCE, NEW, ChangeLog, StoredChange
-from sb.stack.sync.changes import (
-    STANDING,
-    Change,
-    Relation,
-    parts_of,
-    united,
-)
+from sb.stack.sync.changes import STANDING, Change, Relation, parts_of, united
 from sb.store.records.columns import ERASED, Row
 from sb.store.records.places import RESERVED, Execute
 
