@@ -46,7 +46,7 @@ from sb.hosts.hooks import resident
 from sb.hosts.hooks.calls.context import NOT_CONFINED, SHELL_PREFIX, JudgingContext
 from sb.hosts.hooks.calls.reading import texts
 from sb.hosts.hooks.confined.approved_paths import make, remove_unused
-from sb.hosts.hooks.confined.call import LONGEST, CallRights, Confined, advice, reads_later, uses_repository
+from sb.hosts.hooks.confined.call import LONGEST, CallRights, Confined, advice, reads_later
 from sb.hosts.hooks.confined.session_settings import made_settings, make_settings, remove_settings
 from sb.hosts.hooks.event import Finding, HookEvent, Moment
 from sb.hosts.hooks.judged_call import JudgedCall
@@ -60,13 +60,8 @@ from sb.tools.hosted.guarding import confiner_path
 
 _ENTERS = "claude-code"
 _STARTED_IN = "CLAUDE_PROJECT_DIR"
-<<<<<<< HEAD
-_HELD_UP = "{} is using the user's keys (wait until it ends, then repeat this call)"
-_MOVABLE = "a program in the background could replace the project's folder or its settings"
-=======
 _HELD_UP = "{} is using the user's keys (wait until it ends, or stop it, then repeat this call)"
-_MOVABLE = "a program in the background could replace the project's folder with another one"
->>>>>>> 15834325f0c7c95cd0246c14de66485198833d9e
+_MOVABLE = "a program in the background could replace the project's folder or its settings"
 
 
 class Confining:
@@ -243,18 +238,10 @@ class Confining:
             writable=(*profile.writable, *alone),
             passed_over=made_settings((self._project, *self._started)) if confined.cleans else (),
         )
-<<<<<<< HEAD
         if confined.modes:
             granted = with_modes(granted, self._project)
-        if (
-            self._project
-            and any(need.credentials for need in confined.needs)
-            and uses_repository(confined.commands)
-        ):
-=======
         keyed = any(need.credentials for need in confined.needs) and reads_later(confined.commands)
         if self._project and keyed:
->>>>>>> 15834325f0c7c95cd0246c14de66485198833d9e
             self._keyed.begin(self._project, confined.command, confined.folder)
         self.store.issue(
             confined.command, confined.folder, granted, outside=bool(confined.outside), keyed=keyed
