@@ -36,7 +36,7 @@ from sb.tools.hosted.files import SESSION
 
 MOST_OF_A_REASON = 200  # characters
 _NOT_STORED = ("preparation", "contract_")  # rules that refuse a snapshot, whatever the line does
-_CHANGING_LINES = (SHELL[SafetyClass.LOCAL_WRITE], SHELL[SafetyClass.NETWORK])
+_CHANGING_LINES = tuple(SHELL[one] for one in SafetyClass if one is not SafetyClass.READ_ONLY)
 _TURN_OVER = (Moment.BATCH, Moment.PROMPT, Moment.STOP, Moment.SESSION_ENDED)
 
 

@@ -153,3 +153,18 @@ def test_no_of_the_person_leaves_nothing_in_doubt(shop: Host) -> None:
     shop.tell("Stop", stop_hook_active=False)
     assert shop.phases()[-1] == "unreported"
     assert listed(shop) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (
+            "git clone -q . /tmp/sb-none; rm -rf /tmp/sb-none",
+            "contents: /tmp/sb-none (no snapshot: git clone runs before it)",
+        ),
+        ('make; rm -rf "$OUT"', "contents: what is known only when it runs"),
+        ("rm -rf /srv/none $X", "contents: /srv/none, what is known only when it runs (no snapshot: "),
+    ],
+)
+def test_question_names_the_folder_and_why_it_is_not_stored(shop: Host, line: str, told: str) -> None:
+    assert told in asked(shop, line).reason

@@ -42,9 +42,8 @@ def in_part(governed: GovernedCall, area: Area, most: int) -> GovernedCall:
 
 def _explained(governed: GovernedCall, why: str) -> GovernedCall:
     """The call with the reason why its changes are not known, for the question."""
-    if not why or why in governed.args["why"]:
-        return governed
-    return governed._replace(why=f"{_named(governed)} (no snapshot: {why})")
+    known = f" (no snapshot: {why})" if why and why not in governed.args["why"] else ""
+    return governed._replace(why=f"{_named(governed)}{known}")
 
 
 def _named(governed: GovernedCall) -> str:
@@ -55,8 +54,8 @@ def _named(governed: GovernedCall) -> str:
     removing = (argv[1:] for argv in governed.effects.commands if os.path.basename(argv[0]) == "rm")
     words = [word for argv in removing for word in argv if word[:1] != "-"]
     known = [display(word, _LONGEST) for word in words if is_literal(word)]
-    names = [*known, *(["what is known only when it runs"] if len(known) < len(words) else [])]
-    return f"{why}: {_shown(names)}" if names else why
+    names = [*known, *(["what is known only when it runs"] if not known or len(known) < len(words) else [])]
+    return f"{why}: {_shown(names)}"
 
 
 def _lost(row: Mapping[str, str], project: str) -> str:
