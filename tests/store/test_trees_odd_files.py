@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from sb.base.files import read_regular
-from sb.store.trees.part import ODD_KIND
+from sb.store.trees.left_out import ODD_KIND
 from sb.store.trees.store import TreeStore
 from tests.store.test_trees import PLENTY_S, compared, project, trees
 
