@@ -22,7 +22,9 @@ from sb.store.trees.left_out import (
     ODD_KIND,
     ODD_NAME,
     UNREADABLE,
+    UNSTEADY,
     LeftOut,
+    failing,
     is_odd,
     left_out_of,
 )
@@ -405,7 +407,12 @@ class PartStoring:
                 taken.append(name)
                 self._note_mode(name, status, modes)
         self._update_index(behind, "--force-remove")
-        self._update_index(taken, "--add", "--replace", "--remove")
+        unsteady = failing(taken, lambda some: self._update_index(some, "--add", "--replace", "--remove"))
+        for name in unsteady:
+            modes.pop(name, None)
+            with suppress(OSError):
+                self._left_out[name] = left_out_of(UNSTEADY, os.lstat(f"{self.git.work}/{name}"))
+        self._update_index(unsteady, "--force-remove")
         if gone:  # folders in which nothing is stored any more come into view
             self._new(names_of(self._others("--directory")))
         if self.before:  # one of them may be in it since it was smaller
@@ -425,6 +432,8 @@ class PartStoring:
 
     def _update_index(self, names: Sequence[str], *options: str) -> None:
         if names:
+            with suppress(FileNotFoundError):
+                os.unlink(f"{self.git.index}.lock")  # of a git that ended by a signal
             given = b"".join(os.fsencode(name) + b"\0" for name in names)
             self.git.run("update-index", "-z", *options, "--stdin", deadline=self.deadline, given=given)
 
