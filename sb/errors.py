@@ -36,7 +36,7 @@ class ExitCode(IntEnum):
     STORE = 3
     DENIED = 4
     AGENT = 5  # of `sb agent eval`: the agent could not be run
-    IN_PART = 6  # of `sb undo`: some paths were restored, and the system refused others
+    IN_PART = 6  # of `sb undo`: some paths were restored, and others could not be
     GATE_USAGE = 64  # of `sb harness audit`, where 2 is a P0 blocker
     INTERNAL = 70
     INTERRUPTED = 130

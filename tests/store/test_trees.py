@@ -15,7 +15,8 @@ from sb.store.pack_file import ABSENT, FOLDER
 from sb.store.trees import git_program
 from sb.store.trees.difference import Bounds, Comparing, Difference
 from sb.store.trees.git_program import CannotStore, Deadline, TooSlow
-from sb.store.trees.part import LARGE, Rules
+from sb.store.trees.left_out import LARGE
+from sb.store.trees.part import Rules
 from sb.store.trees.store import OpenCall, StoredTree, TreeStore
 
 PLENTY_S = 60.0
@@ -283,6 +284,40 @@ def test_repository_that_a_call_made_in_an_empty_folder_is_taken_out(trees: Tree
     assert set(found.values()) == {ABSENT}
     assert {str(project / "void" / ".git"), str(project / "void" / ".git" / "HEAD")} <= found.keys()
     assert str(project / "void") not in found
+
+
+def test_repository_that_a_call_made_in_a_folder_with_stored_files_is_taken_out(
+    trees: TreeStore, project: Path
+) -> None:
+    (project / "src" / "b").write_text("b")
+    (project / "src" / "b").chmod(0o600)
+    (project / "src" / "c").write_text("c")
+    before = trees.store(str(project), PLENTY_S)
+    subprocess.run(["git", "init", "-q", project / "src"], check=True)
+    (project / "src" / "c").write_text("changed")
+    result = compared(trees, before, most=60)
+    found = {entry.path: content for entry, content in result.before}
+    assert {str(project / "src" / ".git"), str(project / "src" / ".git" / "HEAD")} <= found.keys()
+    outside = {path: content for path, content in found.items() if "/src/.git" not in path}
+    assert (outside, result.unstored) == ({str(project / "src" / "c"): b"c"}, {})
+    again = trees.store(str(project), PLENTY_S)
+    assert [part.work for part in again.parts] == [str(project), str(project / "src")]
+    assert not compared(trees, again).changed
+    shutil.rmtree(project / "src" / ".git")
+    (project / "src" / "b").unlink()
+    found = {entry.path: content for entry, content in compared(trees, again).before}
+    assert found[str(project / "src" / "b")] == b"b"
+
+
+def test_repository_that_was_moved_into_an_older_folder_is_named(trees: TreeStore, project: Path) -> None:
+    subprocess.run(["git", "init", "-q", project / "inner"], check=True)
+    (project / "inner" / "i").write_text("i")
+    before = trees.store(str(project), PLENTY_S)
+    (project / "inner" / ".git").rename(project / "src" / ".git")
+    (project / "src" / "a").unlink()
+    result = compared(trees, before)
+    assert {entry.path: content for entry, content in result.before}[str(project / "src" / "a")] == b"one"
+    assert result.unstored.keys() == {str(project / "inner" / ".git"), str(project / "src" / ".git")}
 
 
 def test_mode_of_the_project_itself_is_kept(trees: TreeStore, project: Path) -> None:

@@ -6,6 +6,7 @@ import os
 import shutil
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from sb.base.files import read_regular
-from sb.store.trees.part import ODD_KIND
+from sb.store.trees.left_out import ODD_KIND
 from sb.store.trees.store import TreeStore
 from tests.store.test_trees import PLENTY_S, compared, project, trees
 
@@ -110,6 +111,37 @@ def test_repository_in_place_of_a_file_is_stored(trees: TreeStore, project: Path
     subprocess.run(["git", "init", "-q", project / "plan"], check=True)
     result = compared(trees, before)
     assert {entry.path: content for entry, content in result.before}[str(project / "plan")] == b"plan"
+
+
+def test_file_that_grows_and_shrinks_meanwhile_keeps_no_other_from_being_stored(
+    trees: TreeStore, project: Path
+) -> None:
+    trees.rules = trees.rules._replace(max_bytes=1 << 26)
+    stop, path = threading.Event(), project / "log"
+
+    def write() -> None:
+        number = 0
+        while not stop.is_set():
+            number += 1
+            with path.open("ab") as file:
+                file.write(os.urandom(200_000))
+            if number % 20 == 0:
+                os.truncate(path, 10)
+
+    writing = threading.Thread(target=write)
+    writing.start()
+    try:
+        named = {
+            why
+            for _ in range(20)
+            for part in trees.store(str(project), PLENTY_S).parts
+            for why in part.left_out
+        }
+    finally:
+        stop.set()
+        writing.join()
+    assert named <= {"log"}
+    assert not compared(trees, trees.store(str(project), PLENTY_S)).changed
 
 
 def test_reading_a_regular_file_never_waits(tmp_path: Path) -> None:

@@ -60,10 +60,9 @@ def build(top: Path, what: str, names: list[str], number: int) -> None:
 def run(top: Path, what: str, one: int, other: int) -> None:
     """One step of the program.
 
-    A repository is left where it is, since undo does not promise its folder `.git`; nor does the program put a `.git`
-    into an older folder, which makes that one a repository of its own.
+    A repository is left where it is, since undo does not promise its folder `.git`.
     """
-    if what == "odd" and NAMES[other % len(NAMES)] != ".git":
+    if what == "odd":
         build(top, "file", [NAMES[one % len(NAMES)], NAMES[other % len(NAMES)]], one % 5)
         return
     with tempfile.TemporaryDirectory(dir=top.parent) as aside:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from sb.base.text import counted, human_bytes
 from sb.base.values.frozen import mutable
 from sb.store.pack_file import ABSENT, FILE, FOLDER, LINK, Entry
-from sb.store.trees.git_program import CannotStore, Deadline, Git
+from sb.store.trees.git_program import CannotStore, Deadline, Git, entries_of, present
 from sb.store.trees.part import Part
 from sb.store.trees.repository_files import LINKED, OPERATIONS, Stored, commits_of, names_objects
 from sb.store.trees.store import StoredTree
@@ -82,6 +82,7 @@ class Comparing:
     _extra: dict[str, bytes] = field(default_factory=dict)
     _made_paths: dict[str, None] = field(default_factory=dict)
     _rules_changed: bool = False
+    _into: dict[str, tuple[str, int]] = field(default_factory=dict)
 
     def compare(self) -> Difference:
         """The difference.
@@ -90,12 +91,17 @@ class Comparing:
             CannotStore: it is more than the bounds, or cannot be read. TooSlow: it took too long.
         """
         now = {part.work: part for part in self.after.parts}
+        known = {part.work for part in self.before.parts}
+        for part in (now[work] for work in now.keys() - known):
+            for mode, blob, name in entries_of(self.git, part.tree, self.deadline):
+                self._into[f"{part.work}/{name}"] = (blob, part.mode(name, mode))
         for part in self.before.parts:
             self._part(part, now.pop(part.work, None))
         gone = {part.tree for part in self.before.parts if not _is_folder(part.work)}
         for part in now.values():  # repositories that came into view
             top = f"{part.work}/.git" if self._was_folder(part.work) else part.work
-            self._made(top, moved=part.tree in gone)
+            if not self._made(top, moved=part.tree in gone) and top.endswith("/.git"):
+                self._unstored[top] = "is older than the call, and was elsewhere before"
         self._note_made()
         self._trim()
         contents = self._contents(set(self._blobs.values()))
@@ -193,6 +199,8 @@ class Comparing:
 
     def _file(self, part: Part, raw: Raw) -> None:
         path = f"{part.work}/{raw.name}"
+        if self._into.get(path) == (raw.blob, part.mode(raw.name, raw.mode)):
+            return  # its folder has become a repository
         if raw.mode == "000000":
             if raw.new_mode != FOLDER_MODE and self._is_made_since(path):
                 self._made_paths[path] = None
@@ -208,7 +216,8 @@ class Comparing:
         names = [
             name for name in {**part.modes, **after.modes} if part.modes.get(name) != after.modes.get(name)
         ]
-        names = [name for name in names if f"{part.work}/{name}" not in self._entries]
+        noted = self._entries.keys() | self._into.keys()
+        names = [name for name in names if f"{part.work}/{name}" not in noted]
         for name, (blob, kind) in self._stored_at(part, names).items():
             path = f"{part.work}/{name}"
             if (
@@ -237,14 +246,14 @@ class Comparing:
         except OSError:
             return False
 
-    def _made(self, top: str, *, moved: bool = False) -> None:
-        """Note a folder that the call made with all that is in it, unless something of that is older and was not moved."""
+    def _made(self, top: str, *, moved: bool = False) -> bool:
+        """Note a folder that the call made with all that is in it; False if something of that is older and was not moved."""
         below = list[str]()
         waiting = [top]
         while waiting:
             folder = waiting.pop()
             if not moved and not self._is_made_since(folder):
-                return
+                return False
             if moved or not self._rules_changed:  # else it may have been there, ignored and empty
                 below.append(folder)
             with suppress(OSError), os.scandir(folder) as entries:
@@ -254,11 +263,12 @@ class Comparing:
                     elif moved or self._is_made_since(entry.path):
                         below.append(entry.path)
                     else:
-                        return
+                        return False
             if len(below) > _MOST_BELOW:
                 self._unstored[top] = f"was made with more than {_MOST_BELOW} paths in it"
-                return
+                return True
         self._made_paths |= dict.fromkeys(below)
+        return True
 
     def _note_made(self) -> None:
         """Note the paths that the call made; of a folder with too many of them all stay, and it is named."""
@@ -332,7 +342,7 @@ class Comparing:
             return
         git = Git(self.git.folder, part.work, self.git.index, objects=part.objects)
         try:
-            known = _present(git, (*lost, *now), self.deadline)
+            known = present(git, (*lost, *now), self.deadline)
             if missing := [name for name in lost if name not in known]:
                 raise CannotStore(f"{counted(len(missing), 'object')} removed by the call")
             names = "".join(f"{name}\n" for name in lost)
@@ -352,7 +362,7 @@ class Comparing:
         if not names or not os.path.isdir(part.objects):
             return 0
         git = Git(self.git.folder, part.work, self.git.index, objects=part.objects)
-        return len(names - _present(git, sorted(names), self.deadline))
+        return len(names - present(git, sorted(names), self.deadline))
 
     def _with_index(self, pack: bytes, objects: str) -> dict[str, bytes]:
         """A pack and its index, by the paths that they get in a repository."""
@@ -473,13 +483,6 @@ def _changed(before: Mapping[str, Stored], now: Mapping[str, Stored]) -> list[st
         for path in {**before, **now}
         if path not in before or path not in now or before[path][:2] != now[path][:2]
     ]
-
-
-def _present(git: Git, names: Sequence[str], deadline: Deadline) -> set[str]:
-    """The objects that a repository has, of these."""
-    given = "".join(f"{name}\n" for name in names).encode()
-    lines = git.run("cat-file", "--batch-check", deadline=deadline, given=given).decode().splitlines()
-    return {line.split(" ")[0] for line in lines if not line.endswith("missing")}
 
 
 def _is_executable(path: str) -> bool:

@@ -13,7 +13,7 @@ import selectors
 import stat
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from sb.base.sources import Clock
@@ -282,3 +282,19 @@ def _written(descriptor: int, view: memoryview) -> int:
 def names_of(output: bytes) -> Sequence[str]:
     """The names of an answer whose lines end with NUL."""
     return [os.fsdecode(name) for name in output.split(b"\0") if name]
+
+
+def entries_of(git: Git, tree: str, deadline: Deadline, *options: str) -> Iterator[tuple[str, str, str]]:
+    """Mode, id and name of each entry of a stored tree, and of those below it; raises CannotStore."""
+    output = git.run("ls-tree", "-r", "-z", *options, tree, deadline=deadline)
+    for line in filter(None, output.split(b"\0")):
+        about, _, name = line.partition(b"\t")
+        mode, _, blob = about.decode().split(" ")
+        yield mode, blob, os.fsdecode(name)
+
+
+def present(git: Git, names: Sequence[str], deadline: Deadline) -> set[str]:
+    """The objects that a repository has, of these."""
+    given = "".join(f"{name}\n" for name in names).encode()
+    lines = git.run("cat-file", "--batch-check", deadline=deadline, given=given).decode().splitlines()
+    return {line.split(" ")[0] for line in lines if not line.endswith("missing")}

@@ -15,8 +15,9 @@ from hashlib import sha1
 from sb.base.files import leads_nowhere, read_regular
 from sb.base.values.frozen import mutable
 from sb.store.trees.difference import FOLDER_MODE, GITLINK_MODE, LINK_MODE, Bounds, Comparing, Difference, Raw
-from sb.store.trees.git_program import CannotStore, Deadline, Git
-from sb.store.trees.part import Part, left_out_of
+from sb.store.trees.git_program import CannotStore, Deadline, Git, entries_of
+from sb.store.trees.left_out import left_out_of
+from sb.store.trees.part import Part
 from sb.store.trees.repository_files import LINKED, Stored, repository_of, repository_signatures, signature_of
 from sb.store.trees.store import StoredTree
 
@@ -105,11 +106,8 @@ class _WithDisk(Comparing):
 
     def _listed(self, part: Part) -> Iterator[Raw]:
         """The entries of a part's tree, with no state of now."""
-        output = self.git.run("ls-tree", "-r", "-t", "-z", part.tree, deadline=self.deadline)
-        for line in filter(None, output.split(b"\0")):
-            about, _, name = line.partition(b"\t")
-            mode, _, blob = about.decode().split(" ")
-            yield Raw(mode, _GONE, blob, "", os.fsdecode(name))
+        for mode, blob, name in entries_of(self.git, part.tree, self.deadline, "-t"):
+            yield Raw(mode, _GONE, blob, "", name)
 
     def _raw(self, part: Part, after: Part | None) -> Iterator[Raw]:
         behind = dict[str, bool]()

@@ -16,6 +16,18 @@ from sb.base.values.frozen import mutable
 from sb.errors import StoreCorrupt
 from sb.store.trees.excludes import write_excludes
 from sb.store.trees.git_program import CannotStore, Deadline, Git, names_of
+from sb.store.trees.left_out import (
+    CREDENTIAL,
+    LARGE,
+    ODD_KIND,
+    ODD_NAME,
+    UNREADABLE,
+    UNSTEADY,
+    LeftOut,
+    failing,
+    is_odd,
+    left_out_of,
+)
 from sb.store.trees.pipes import Pipes
 from sb.store.trees.refused_files import MOST_REFUSED, in_git_entry, is_refused
 from sb.store.trees.repository_files import (
@@ -30,31 +42,8 @@ from sb.store.trees.repository_files import (
 
 _MOST_RECENT = 1000
 _BETWEEN_LOOKS = 500  # files, at the clock
+_OF_GIT = (".git/config", ".git/info/exclude")  # which are read, and not stored
 MOST_FOLDERS = 5000  # without stored files, which are looked at one by one
-
-CREDENTIAL, LARGE, ODD_KIND, ODD_NAME, UNREADABLE = (
-    "may hold secrets",
-    "is too large",
-    "is a pipe, a socket or a device",
-    "is named like git's own files, and over 500 of those are not stored",
-    "cannot be read",
-)
-
-
-class LeftOut(NamedTuple):
-    """A file that is not stored.
-
-    Args:
-        why: ends "path …". signature: by which a change of it is noticed.
-    """
-
-    why: str
-    signature: Signature
-
-    @property
-    def is_odd(self) -> bool:
-        """True for what is neither a file nor a link; git does not name it."""
-        return self.why == ODD_KIND
 
 
 class Part(NamedTuple):
@@ -206,6 +195,10 @@ class PartStoring:
         recent = before.recent if before else ()
         added = self._add(dict.fromkeys((*changed, *new, *recent)), modes)
         tree = before.tree if before and not added else self._write_tree()
+        folders = names_of(git.run("ls-tree", "-rdz", "--name-only", tree, deadline=self.deadline))
+        if became := [name for name in folders if os.path.lexists(f"{git.work}/{name}/.git")]:
+            self._leave_to_parts(became, modes)
+            tree = self._write_tree()
         refused = {f"{git.work}/{name}": status for name, status in self._refused.items()}
         known = before.beside if before else {}
         beside = self._count(known, store_files(refused, git, known, self.deadline))
@@ -225,7 +218,7 @@ class PartStoring:
             self._recent[:_MOST_RECENT],
             sorted({os.path.dirname(name) for name in new} | (self._folders.keys() - known_folders)),
             self._linked,
-            self._folder_modes(tree),
+            self._folder_modes(folders),
             beside,
         )
 
@@ -296,10 +289,11 @@ class PartStoring:
         """Note what git does not name: pipes that it waited at, and what stood in the place of a file before."""
         names = [path.removeprefix(f"{self.git.work}/") for path in (self.git.pipes or Pipes("")).known]
         names += [name for name, left in (self.before.left_out if self.before else {}).items() if left.is_odd]
+        names += _OF_GIT
         for name in names:
             with suppress(OSError):
                 status = os.lstat(f"{self.git.work}/{name}")
-                if not self._is_behind(os.path.dirname(name)) and _is_odd(status):
+                if not self._is_behind(os.path.dirname(name)) and is_odd(status):
                     self._left_out[name] = left_out_of(ODD_KIND, status)
 
     def _usual_mask(self) -> int:
@@ -413,7 +407,12 @@ class PartStoring:
                 taken.append(name)
                 self._note_mode(name, status, modes)
         self._update_index(behind, "--force-remove")
-        self._update_index(taken, "--add", "--replace", "--remove")
+        unsteady = failing(taken, lambda some: self._update_index(some, "--add", "--replace", "--remove"))
+        for name in unsteady:
+            modes.pop(name, None)
+            with suppress(OSError):
+                self._left_out[name] = left_out_of(UNSTEADY, os.lstat(f"{self.git.work}/{name}"))
+        self._update_index(unsteady, "--force-remove")
         if gone:  # folders in which nothing is stored any more come into view
             self._new(names_of(self._others("--directory")))
         if self.before:  # one of them may be in it since it was smaller
@@ -433,6 +432,8 @@ class PartStoring:
 
     def _update_index(self, names: Sequence[str], *options: str) -> None:
         if names:
+            with suppress(FileNotFoundError):
+                os.unlink(f"{self.git.index}.lock")  # of a git that ended by a signal
             given = b"".join(os.fsencode(name) + b"\0" for name in names)
             self.git.run("update-index", "-z", *options, "--stdin", deadline=self.deadline, given=given)
 
@@ -458,16 +459,25 @@ class PartStoring:
                 return LARGE
             if not os.access(path, os.R_OK):
                 return UNREADABLE
-        elif _is_odd(status):
+        elif is_odd(status):
             return ODD_KIND
         return ""
 
     def _write_tree(self) -> str:
         return self.git.run("write-tree", "--missing-ok", deadline=self.deadline).decode().strip()
 
-    def _folder_modes(self, tree: str) -> dict[str, int]:
+    def _leave_to_parts(self, became: Sequence[str], modes: dict[str, int]) -> None:
+        """Take the files of folders that have become repositories out: those are parts of their own."""
+        tops = tuple(f"{name}/" for name in became if not name.startswith(tuple(f"{one}/" for one in became)))
+        self._nested += [top[:-1] for top in tops if top[:-1] not in self._nested]
+        names = names_of(self.git.run("ls-files", "-z", deadline=self.deadline))
+        self._update_index([name for name in names if name.startswith(tops)], "--force-remove")
+        for known in (modes, self._linked, self._left_out, self._folders, self._refused):
+            for name in [name for name in known if name.startswith(tops)]:
+                del known[name]
+
+    def _folder_modes(self, names: Sequence[str]) -> dict[str, int]:
         """Permission bits of the work folder, and unusual ones of folders with stored files: git's trees hold none."""
-        names = names_of(self.git.run("ls-tree", "-rdz", "--name-only", tree, deadline=self.deadline))
         modes, usual = {"": stat.S_IMODE(os.lstat(self.git.work).st_mode)}, 0o777 & ~self._mask
         for number, name in enumerate(names):
             if number % _BETWEEN_LOOKS == 0:
@@ -480,13 +490,3 @@ class PartStoring:
 
     def _write_excludes(self) -> bool:
         return write_excludes(self.git.excludes, self.git.work, self.repository, self.rules.protected)
-
-
-def _is_odd(status: os.stat_result) -> bool:
-    mode = status.st_mode
-    return not (stat.S_ISREG(mode) or stat.S_ISLNK(mode) or stat.S_ISDIR(mode))
-
-
-def left_out_of(why: str, status: os.stat_result) -> LeftOut:
-    """A file that is not stored; what passes through a pipe does not change it."""
-    return LeftOut(why, (0, 0, 0, status.st_ino) if _is_odd(status) else signature_of(status))
