@@ -243,7 +243,10 @@ class HostedTrees:
             after = None if reported else trees.next_tree(project, key)
             after = after or trees.store(project, MOST_REPORT_S, after_call=True)
             deadline = Deadline.after(SYSTEM_CLOCK, _COMPARE_S)
-            return Comparing(git, before, after, bounds, deadline, tracked_digest).compare()
+            found = Comparing(git, before, after, bounds, deadline, tracked_digest).compare()
+            over = set(after.nested_left_out) - set(before.nested_left_out)
+            named = dict.fromkeys(over, "is one repository too many to be stored")
+            return found._replace(unstored={**found.unstored, **named})
         except SBError as error:
             deadline = Deadline.after(SYSTEM_CLOCK, _COMPARE_S)
             return compare_with_disk(git, before, bounds, deadline, tracked_digest, error.message)

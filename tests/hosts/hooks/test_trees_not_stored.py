@@ -26,6 +26,7 @@ def prepare(host: Host, settings: str = "") -> Path:
     [
         ("os.unlink('cart.py'); os.mkfifo('cart.py')", 6),
         ("os.mkfifo('.gitignore')", 6),
+        ("[(os.makedirs(f'n{n}/.git'), pathlib.Path(f'n{n}/.git/HEAD').touch()) for n in range(60)]", 6),
         ("os.unlink('.git/info/exclude'); os.mkfifo('.git/info/exclude')", 6),
         ("os.unlink('.git/config'); os.mkfifo('.git/config')", 6),
         ("os.mkdir('x'); [pathlib.Path(f'x/{n}').touch() for n in range(2500)]", 6),
