@@ -51,8 +51,8 @@ def print_run(
 def verdict_line(short: RunSummary, decided: GateResult) -> str:
     """The verdict, from what the exit code comes from."""
     counting = [case for case in short.cases if case.counts]
-    held = sum(case.holds for case in counting)
-    head = f"{'FAILED' if decided.exit_code else 'PASSED'} {held} of {len(counting)} cases hold"
+    passed = sum(case.holds for case in counting)
+    head = f"{'FAILED' if decided.exit_code else 'PASSED'} {passed} of {len(counting)} cases hold"
     return "; ".join([head, *decided.reasons])
 
 
@@ -131,13 +131,14 @@ def comparison_document(compared: Comparison) -> dict[str, Any]:
     """The differences between two runs, as plain JSON."""
     changes = {
         name: [
-            {"suite": one.case.suite, "id": one.case.id, "why": one.why} for one in getattr(compared, name)
+            {"suite": item.case.suite, "id": item.case.id, "why": item.why}
+            for item in getattr(compared, name)
         ]
         for name, _ in _KINDS
     }
     release = [
-        {"part": one.part, "before": one.before.version, "after": one.after.version}
-        for one in compared.release
+        {"part": change.part, "before": change.before.version, "after": change.after.version}
+        for change in compared.release
     ]
     return {"before": compared.before.id, "after": compared.after.id, **changes, "release": release}
 

@@ -44,7 +44,7 @@ class _Shown:
             return
         if result is not None and not result.holds:
             self.clear()
-            why = next((line for one in result.attempts for line in one.failures), "")
+            why = next((line for attempt in result.attempts for line in attempt.failures), "")
             self._put(f"{result.verdict}: {result.suite} {result.id}" + (f": {_masked(why)}" if why else ""))
         now = time.monotonic()
         if now - self._last < (_DRAWN_S if self._redraws else _EVERY_S):

@@ -305,12 +305,12 @@ def watch(
     watcher = Watcher(queue)
     while True:
         for notice in watcher.news():
-            said = {"change": str(notice.change), "approval": _as_dict(queue, notice.approval)}
+            payload = {"change": str(notice.change), "approval": _as_dict(queue, notice.approval)}
             if as_json:
-                output.emit_json_line(said)
+                output.emit_json_line(payload)
             else:
                 output.line(_notice_line(queue.disclose(notice.approval), notice), one_line=True)
-            if arguments and (problem := hand_over(arguments, said)):
+            if arguments and (problem := hand_over(arguments, payload)):
                 note(f"warning: {problem}")
         output.flush()
         if once:

@@ -68,9 +68,9 @@ def save(
     with stack_database(ctx, create=True) as (database, config):
         present = Present(database, config)
         checkpoint_id = present.save(agent, message, tuple(stacks or ()))
-        kept = present.find(checkpoint_id)
+        checkpoint = present.find(checkpoint_id)
     if json_:
-        output.emit_json(ShownCheckpoint(checkpoint_id, kept).to_dict())
+        output.emit_json(ShownCheckpoint(checkpoint_id, checkpoint).to_dict())
     else:
         output.line(checkpoint_id, one_line=True)
         note(f"sb checkpoint restore {checkpoint_id} --reason TEXT restores it")
@@ -82,7 +82,7 @@ def list_checkpoints(ctx: typer.Context, agent: OfAgent = "", json_: AsJson = Fa
     from sb.entity.composition import Present
 
     with stack_database(ctx) as (database, config):
-        found = [ShownCheckpoint(*one) for one in Present(database, config).readable(agent or None)]
+        found = [ShownCheckpoint(*item) for item in Present(database, config).readable(agent or None)]
     output.listing(CHECKPOINT, found, "no checkpoints yet: sb checkpoint save --agent NAME", as_json=json_)
 
 
@@ -118,7 +118,7 @@ def show(ctx: typer.Context, checkpoint: Reference, agent: OfAgent = "", json_: 
 @app.command(epilog="Example: sb checkpoint diff last --agent scribe")
 def diff(
     ctx: typer.Context,
-    one: Reference,
+    checkpoint: Reference,
     other: Annotated[
         str,
         typer.Argument(
@@ -135,7 +135,7 @@ def diff(
 
     with stack_database(ctx) as (database, config):
         present = Present(database, config)
-        before = present.find(one, agent).binding
+        before = present.find(checkpoint, agent).binding
         after = present.find(other, agent).binding if other else present.binding(before.core_id)
     changes = differences(before, after)
     if json_:

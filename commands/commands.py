@@ -26,7 +26,7 @@ def list_commands(as_json: AsJson = False) -> None:
         return
     output.table(
         ["command", "writes", "meaning"],
-        [(f"sb {one['name']}", "yes" if one["writes"] else "", one["summary"]) for one in found],
+        [(f"sb {item['name']}", "yes" if item["writes"] else "", item["summary"]) for item in found],
     )
 
 
@@ -47,8 +47,8 @@ def _leaves(path: str, command: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _command(path: str, command: Any, section: str) -> dict[str, Any]:
-    arguments = [one for one in command.params if one.param_type_name == "argument"]
-    options = [one for one in command.params if one.param_type_name == "option"]
+    arguments = [param for param in command.params if param.param_type_name == "argument"]
+    options = [param for param in command.params if param.param_type_name == "option"]
     return {
         "name": path,
         "summary": (command.help or "").split("\n\n", 1)[0],
@@ -57,8 +57,8 @@ def _command(path: str, command: Any, section: str) -> dict[str, Any]:
         "exits": exits(path),
         "schema": schema_of(path),
         "example": (command.epilog or "").removeprefix("Example: "),
-        "arguments": [_parameter(one) for one in arguments],
-        "options": [_option(one) for one in options],
+        "arguments": [_parameter(argument) for argument in arguments],
+        "options": [_option(option) for option in options],
     }
 
 

@@ -81,13 +81,13 @@ def _wait(story: Demo, log: EventLog) -> None:
     config = demo_config(story.home)
     queue = open_approvals(config, log)
     contracts = open_baselines(config, log, queue.authority)
-    recoveries = {one.approval_id: one for one in _open(log)}
+    recoveries = {item.approval_id: item for item in _open(log)}
     output.line("\nWaiting for you:", one_line=False)
     for approval in queue.page(states=[ApprovalState.WAITING]):
-        one = recoveries.get(approval.id)
-        why = f", since {one.why}" if one else ""
+        escalation = recoveries.get(approval.id)
+        why = f", since {escalation.why}" if escalation else ""
         output.line(
-            f"  {one.id if one else approval.id}  {approval.agent} wants {object_first(queue.disclose(approval), 200)}{why}"
+            f"  {escalation.id if escalation else approval.id}  {approval.agent} wants {object_first(queue.disclose(approval), 200)}{why}"
         )
     for entry in contracts.entries():
         if entry.status != "approved":
@@ -99,11 +99,11 @@ def _decide(story: Demo, log: EventLog) -> None:
     output.line("\nPress enter to open the console on it; q leaves it.", one_line=False)
     output.flush()
     input()
-    told = log.head().seq
+    head = log.head().seq
     show(demo_config(story.home))
     go_on(story)
     output.line("\nWhat you decided, and the clerk's next attempt:\n", one_line=False)
-    for event in log.events(after=told):
+    for event in log.events(after=head):
         output.log_event(event)
     output.line(f"\n{_ledger(story)}", one_line=False)
 
@@ -116,9 +116,9 @@ def _look_further(story: Demo, place: Path, log: EventLog) -> None:
         ("console", "decide what waits"),
         ("approvals list", "decide as plain lines"),
         ("runtime-guard mismatches", "what changed in the contract"),
-        *((f"undo {one.mutation_id} --dry-run", "would reversing it work?") for one in _open(log)),
+        *((f"undo {item.mutation_id} --dry-run", "would reversing it work?") for item in _open(log)),
         ("recovery list", "reversals to decide"),
-        *((f"recovery approve {one.id} --reason shipped", "reverse it") for one in _open(log)),
+        *((f"recovery approve {item.id} --reason shipped", "reverse it") for item in _open(log)),
         (f"log show {story.run_id}", "every call in full"),
         ("log verify", "was anything changed?"),
         ("memory search refund", "why the agent did it"),

@@ -79,7 +79,8 @@ def _approve_shipped(ctx: typer.Context, who: str, yes: bool, quietly: bool) -> 
     if not quietly:
         output.line(f"{counted(len(outdated), 'contract')} of this release approved by {by.name}")
     return [
-        {"surface": one.surface, "tool_id": one.tool_id, "fingerprint": one.fingerprint} for one in outdated
+        {"surface": contract.surface, "tool_id": contract.tool_id, "fingerprint": contract.fingerprint}
+        for contract in outdated
     ]
 
 
@@ -97,18 +98,18 @@ def _settle_interrupted(ctx: typer.Context, who: str, yes: bool, quietly: bool) 
             confirm(f"settle {counted(len(lines), 'statement')} that broke off?")
         authority = open_authority(configuration(ctx, quietly=True), log)
         done = settle(log, authority, lines, decider(ctx, authority, who)) if lines else []
-    for one in () if quietly else done:
-        output.line(one.sentence, one_line=True)
-    return [{"kind": one.line.kind, "row": one.line.seq, "repeated": one.repeated} for one in done]
+    for settled in () if quietly else done:
+        output.line(settled.sentence, one_line=True)
+    return [{"kind": item.line.kind, "row": item.line.seq, "repeated": item.repeated} for item in done]
 
 
 def _print_changes(
     outdated: Sequence[OutdatedContract], stores: Sequence[ContractBaselineStore], shipped: ToolRegistry
 ) -> None:
     by_surface = {store.surface: store for store in stores}
-    for one in outdated:
-        output.line(f"{one.status}: {one.tool_id} ({one.surface})")
-        for change in by_surface[one.surface].entry(one.tool_id, shipped).changes:
+    for contract in outdated:
+        output.line(f"{contract.status}: {contract.tool_id} ({contract.surface})")
+        for change in by_surface[contract.surface].entry(contract.tool_id, shipped).changes:
             output.line(f"  {change.path}", one_line=True)
             for sign, value in (("-", change.before), ("+", change.after)):
                 if value is not None:

@@ -28,7 +28,7 @@ def words_of(name: str) -> Callable[[str], list[str]]:
     def complete(incomplete: str) -> list[str]:
         from sb.protocols.types import vocabulary
 
-        return sorted(one for one in getattr(vocabulary, name) if one.startswith(incomplete))
+        return sorted(item for item in getattr(vocabulary, name) if item.startswith(incomplete))
 
     return complete
 
@@ -120,10 +120,10 @@ def episode(
     json_: AsJson = False,
 ) -> None:
     """Save something that was tried, and its outcome."""
-    said = typed(objective, "objective"), typed(outcome, "outcome")
+    texts = typed(objective, "objective"), typed(outcome, "outcome")
     more: dict[str, Any] = {"lessons": lessons, "repeat": repeat, "avoid": avoid, "tags": tags}
     more |= _origin(source, derived, context)
-    _keep(ctx, (agent, scope, stack), json_, lambda core: core.episode(*said, **more))
+    _keep(ctx, (agent, scope, stack), json_, lambda core: core.episode(*texts, **more))
 
 
 @app.command(
@@ -172,10 +172,10 @@ def value(
     json_: AsJson = False,
 ) -> None:
     """Save a value."""
-    said = typed(name, "name"), typed(statement, "statement")
+    texts = typed(name, "name"), typed(statement, "statement")
     more: dict[str, Any] = {"priority": priority, "type": type_, "foundational": foundational}
     more |= _origin(source, derived, context)
-    _keep(ctx, (agent, scope, stack), json_, lambda core: core.value(*said, **more))
+    _keep(ctx, (agent, scope, stack), json_, lambda core: core.value(*texts, **more))
 
 
 @app.command(epilog='Example: sb entity goal "ship the importer" --priority high --from note:ID')

@@ -71,20 +71,20 @@ def status(
 ) -> None:
     """Show what the core consists of."""
     with opened_core(ctx, agent or OPERATOR, stack, scope=read_from(agent, scope)) as core:
-        said = core.status()
+        report = core.status()
     if json_:
-        output.emit_json(said)
+        output.emit_json(report)
         return
-    output.line(f"core: {said['core_id']}", one_line=True)
-    output.line(f"model: {said['model'] or 'none'}", one_line=True)
-    for stack_id, one in said["stacks"].items():
-        known_as = f" ({one['alias']})" if one["alias"] else ""
-        counts = ", ".join(f"{count:,} {kind}" for kind, count in one["stats"].items() if count) or "empty"
-        active = ", active" if one["active"] else ""
+    output.line(f"core: {report['core_id']}", one_line=True)
+    output.line(f"model: {report['model'] or 'none'}", one_line=True)
+    for stack_id, item in report["stacks"].items():
+        known_as = f" ({item['alias']})" if item["alias"] else ""
+        counts = ", ".join(f"{count:,} {kind}" for kind, count in item["stats"].items() if count) or "empty"
+        active = ", active" if item["active"] else ""
         output.line(f"stack: {stack_id}{known_as}{active}: {counts}", one_line=True)
-    for name, one in said["plugins"].items():
-        health = one["health"]
+    for name, item in report["plugins"].items():
+        health = item["health"]
         standing = "healthy" if health["healthy"] else f"NOT healthy: {health['message']}"
-        output.line(f"plugin: {name} {one['version']}, {standing}", one_line=True)
-    if not said["stacks"]:
+        output.line(f"plugin: {name} {item['version']}, {standing}", one_line=True)
+    if not report["stacks"]:
         note("no stack could be attached: --stack STACK, or sb checkpoint restore")

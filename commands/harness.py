@@ -167,17 +167,17 @@ def _chosen(catalogue: Catalogue, only: list[str], outcome: str, explain: str) -
     if explain and (only or outcome):
         raise UsageError("--explain shows one control by itself", "leave --only and --outcome out")
     wanted = {
-        _known("control", name, [one.id for one in catalogue.controls])
+        _known("control", name, [control.id for control in catalogue.controls])
         for name in [*only, *filter(None, [explain])]
     }
     if outcome:
-        numbers = {one.number: one.id for one in catalogue.outcomes}
+        numbers = {item.number: item.id for item in catalogue.outcomes}
         given = numbers.get(outcome.upper(), outcome)
-        outcome = _known("outcome", given, [one.id for one in catalogue.outcomes])
+        outcome = _known("outcome", given, [item.id for item in catalogue.outcomes])
     chosen = [
-        one
-        for one in catalogue.controls
-        if (not wanted or one.id in wanted) and (not outcome or one.outcome == outcome)
+        control
+        for control in catalogue.controls
+        if (not wanted or control.id in wanted) and (not outcome or control.outcome == outcome)
     ]
     if not chosen:
         raise UsageError(f"no control of {', '.join(sorted(wanted))} belongs to {outcome}")
@@ -186,9 +186,9 @@ def _chosen(catalogue: Catalogue, only: list[str], outcome: str, explain: str) -
 
 def _known(what: str, name: str, known: list[str]) -> str:
     """The id that was meant, in whatever case it was typed."""
-    for one in known:
-        if one.casefold() == name.casefold():
-            return one
+    for item in known:
+        if item.casefold() == name.casefold():
+            return item
     shown = one_line(name, 40)
     name = name[:40]
     close = nearest(name.upper(), known) or nearest(name.lower(), known)

@@ -145,7 +145,7 @@ def _renew_contracts(config: Config) -> tuple[list[str], int]:
     except SBError as error:  # the host is connected all the same
         note(f"warning: the contracts of this release were not compared: {error.message}")
         return [], 0
-    return sorted({one.tool_id for one in outdated}), 0
+    return sorted({contract.tool_id for contract in outdated}), 0
 
 
 def _offer_servers(ctx: typer.Context, host: Host) -> list[Server]:

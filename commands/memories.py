@@ -51,28 +51,32 @@ def categories(incomplete: str) -> list[str]:
     """The categories of facts, for the shell to complete."""
     from sb.protocols.types.vocabulary import CATEGORIES
 
-    return sorted(one for one in CATEGORIES if one.startswith(incomplete))
+    return sorted(category for category in CATEGORIES if category.startswith(incomplete))
 
 
 def event_types(incomplete: str) -> list[str]:
     """The types of events, for the shell to complete."""
     from sb.protocols.types.vocabulary import EVENT_TYPES
 
-    return sorted(one for one in EVENT_TYPES if one.startswith(incomplete))
+    return sorted(item for item in EVENT_TYPES if item.startswith(incomplete))
 
 
 def entity_types(incomplete: str) -> list[str]:
     """The types of entities, for the shell to complete."""
     from sb.protocols.types.vocabulary import ENTITY_TYPES
 
-    return sorted(one for one in ENTITY_TYPES if one.startswith(incomplete))
+    return sorted(item for item in ENTITY_TYPES if item.startswith(incomplete))
 
 
 def kinds(incomplete: str) -> list[str]:
     """The kinds of memories, for the shell to complete."""
     from sb.store.records.descriptors import DESCRIPTORS
 
-    return sorted(kind for kind, one in DESCRIPTORS.items() if kind.startswith(incomplete) and not one.aside)
+    return sorted(
+        kind
+        for kind, descriptor in DESCRIPTORS.items()
+        if kind.startswith(incomplete) and not descriptor.aside
+    )
 
 
 def not_blank(ctx: typer.Context, param: typer.CallbackParam, value: str) -> str:
@@ -192,14 +196,14 @@ def with_times(value: Any) -> Any:
     """JSON of memory's own with its times as text, in UTC; what a record says is left as it is."""
     if isinstance(value, dict):
         return {
-            name: iso(one)
-            if name in _TIMES and isinstance(one, float)
-            else one
+            name: iso(item)
+            if name in _TIMES and isinstance(item, float)
+            else item
             if name == "details"
-            else with_times(one)
-            for name, one in value.items()
+            else with_times(item)
+            for name, item in value.items()
         }
-    return [with_times(one) for one in value] if isinstance(value, list) else value
+    return [with_times(item) for item in value] if isinstance(value, list) else value
 
 
 def show(found: Memory, now: float, query: str = "") -> None:

@@ -73,7 +73,7 @@ def remember(
     text = typed(content, "memory")
     more: dict[str, Any] = {} if confidence is None else {"confidence": confidence}
     with memory(ctx, agent, project=project, scope=scope, session=session, create=True) as brain:
-        kept = brain.remember(
+        record = brain.remember(
             text,
             category,
             private=private,
@@ -86,7 +86,9 @@ def remember(
         if agent and source == USER:
             note("saved as agent-written: only an operator says what a user wrote, without --agent")
         merged = brain.verdict is not None and not brain.verdict.admitted
-        _kept(brain, kept, json_, "merged: a memory says the same; --force saves it apart" if merged else "")
+        _kept(
+            brain, record, json_, "merged: a memory says the same; --force saves it apart" if merged else ""
+        )
 
 
 @app.command(epilog='Example: sb memory decide "use SQLite" "one file, no server"')
@@ -107,8 +109,10 @@ def decide(
     """Save a decision and its rationale, which never change."""
     title, why = typed(title, "title"), typed(rationale, "rationale")
     with memory(ctx, agent, project=project, scope=scope, session=session, create=True) as brain:
-        kept = brain.decide(title, why, private=private, tags=tags, source_type=source, derived_from=derived)
-        _kept(brain, kept, json_)
+        record = brain.decide(
+            title, why, private=private, tags=tags, source_type=source, derived_from=derived
+        )
+        _kept(brain, record, json_)
 
 
 @app.command(epilog='Example: sb memory log "deployed 1.4 to production"')
@@ -131,10 +135,10 @@ def log(
     """Save an event, which never changes."""
     text = typed(summary, "summary")
     with memory(ctx, agent, project=project, scope=scope, session=session, create=True) as brain:
-        kept = brain.log(
+        record = brain.log(
             text, event_type, private=private, tags=tags, source_type=source, derived_from=derived
         )
-        _kept(brain, kept, json_)
+        _kept(brain, record, json_)
 
 
 @app.command(epilog='Example: sb memory entity shop project --observed "runs on Python 3.12"')
@@ -166,10 +170,10 @@ def entity(
     name = typed(name, "name")
     with memory(ctx, agent, project=project, scope=scope, session=session, create=True) as brain:
         seen = observations or []
-        kept = brain.entity(
+        record = brain.entity(
             name, entity_type, observations=seen, private=private, tags=tags, source_type=source
         )
-        _kept(brain, kept, json_)
+        _kept(brain, record, json_)
 
 
 def _kept(brain: Brain, record: str, json_: bool, outcome: str = "") -> None:
@@ -199,11 +203,11 @@ def relate(
     """Relate one memory to another."""
     with memory(ctx, agent, project=project, scope=scope) as brain:
         brain.relate(source, relation, target, weight=weight)
-        one, other = brain.look_up(source).id, brain.look_up(target).id
+        source_id, other = brain.look_up(source).id, brain.look_up(target).id
         if json_:
-            output.emit_json({"source": one, "relation": relation, "target": other, "weight": weight})
+            output.emit_json({"source": source_id, "relation": relation, "target": other, "weight": weight})
         else:
-            output.line(f"{one} {relation} {other}", one_line=True)
+            output.line(f"{source_id} {relation} {other}", one_line=True)
 
 
 @app.command(epilog='Example: sb memory search "which database do we use" -k 5')
@@ -277,11 +281,11 @@ def search(
             output.emit_json({"items": [as_json(hit) for hit in hits], "words_alone": alone})
             return
         for hit in hits:
-            for one in hit.before:
-                output.line(_beside(one))
+            for item in hit.before:
+                output.line(_beside(item))
             show(hit, now, query)
-            for one in hit.after:
-                output.line(_beside(one))
+            for item in hit.after:
+                output.line(_beside(item))
             if hit.explanation is not None:
                 output.line(f"    {hit.score:.2f} = {_sum(hit.explanation)}")
         if not hits:
@@ -306,10 +310,14 @@ def _nothing(asked: list[str], narrowed: bool) -> None:
     """Say what to try when nothing was found."""
     from sb.store.records.descriptors import DESCRIPTORS
 
-    known = {word for one in DESCRIPTORS.values() for word in one.words.get(one.category or "", ())}
-    for one in asked:
-        if one not in known:
-            note(f"no memory has the category {one!r}{nearest(one, known)}")
+    known = {
+        word
+        for descriptor in DESCRIPTORS.values()
+        for word in descriptor.words.get(descriptor.category or "", ())
+    }
+    for item in asked:
+        if item not in known:
+            note(f"no memory has the category {item!r}{nearest(item, known)}")
     fewer = ", or fewer filters" if narrowed else ""
     note(f"nothing found: try other words{fewer}; sb memory stats says what there is")
 

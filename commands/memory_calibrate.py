@@ -73,25 +73,31 @@ def _show(found: list[OfCategory], proposed: list[Proposal], weights: Ranking | 
         note("no outcomes yet: sb memory outcome ID --reason TEXT records one")
         return
     rows = [
-        (one.category, str(one.outcomes), f"{one.confirmed:.2f}", f"{one.mean:.2f}", f"{one.brier:.3f}")
-        for one in found
+        (
+            calibration.category,
+            str(calibration.outcomes),
+            f"{calibration.confirmed:.2f}",
+            f"{calibration.mean:.2f}",
+            f"{calibration.brier:.3f}",
+        )
+        for calibration in found
     ]
     output.table(["category", "outcomes", "right", "confidence", "Brier"], rows)
     if proposed:
         changes = [
             (
-                one.category, one.setting, f"{one.before:g}", f"{one.after:g}", str(one.judged),
-                f"{one.brier_before:.3f}", f"{one.brier_after:.3f}",
+                proposal.category, proposal.setting, f"{proposal.before:g}", f"{proposal.after:g}", str(proposal.judged),
+                f"{proposal.brier_before:.3f}", f"{proposal.brier_after:.3f}",
             )
-            for one in proposed
+            for proposal in proposed
         ]  # fmt: skip
         output.line("")
         output.table(["category", "setting", "now", "proposed", "judged on", "Brier now", "then"], changes)
     if weights is not None:
-        said = ", ".join(f"{name} {weight:g}" for name, weight in weights.weights.items())
+        salience = ", ".join(f"{name} {weight:g}" for name, weight in weights.weights.items())
         pairs = counted(weights.pairs, "pair")
         output.line(
-            f"salience: {said}; right order of {pairs} {weights.before:.3f}, then {weights.after:.3f}"
+            f"salience: {salience}; right order of {pairs} {weights.before:.3f}, then {weights.after:.3f}"
         )
     if diff:
         output.line("")
@@ -108,8 +114,8 @@ def _as_json(
     applied: bool,
 ) -> dict[str, Any]:
     return {
-        "items": [one._asdict() for one in found],
-        "proposals": [one._asdict() for one in proposed],
+        "items": [calibration._asdict() for calibration in found],
+        "proposals": [proposal._asdict() for proposal in proposed],
         "ranking": None if weights is None else {**weights._asdict(), "weights": dict(weights.weights)},
         "diff": diff,
         "applied": applied,

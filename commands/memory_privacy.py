@@ -44,11 +44,14 @@ def list_pii(
     brain, _ = overseer(ctx)
     found = met(brain.database, label=label, action=action, scope=scope, limit=limit)
     if json_:
-        output.emit_json({"items": [with_times(one.as_json()) for one in found]})
+        output.emit_json({"items": [with_times(item.as_json()) for item in found]})
         return
     output.table(
         ("LABEL", "ACTION", "SCOPE", "AGENT", "WHEN", "MEMORY"),
-        [(one.label, one.action, one.scope, one.agent, iso(one.at), one.record or "-") for one in found],
+        [
+            (item.label, item.action, item.scope, item.agent, iso(item.at), item.record or "-")
+            for item in found
+        ],
     )
 
 
@@ -84,18 +87,18 @@ def denied(
     brain, _ = overseer(ctx)
     found = denied_reads(brain.database, agent=agent, limit=limit)
     if json_:
-        output.emit_json({"items": [with_times(one.as_json()) for one in found]})
+        output.emit_json({"items": [with_times(read.as_json()) for read in found]})
         return
     rows = [
         (
-            iso(one.at)[:16],
-            one.agent,
-            one.scope,
-            one.purpose or "-",
-            one.record or f"{one.memories} of a search",
-            one.reason,
+            iso(read.at)[:16],
+            read.agent,
+            read.scope,
+            read.purpose or "-",
+            read.record or f"{read.memories} of a search",
+            read.reason,
         )
-        for one in found
+        for read in found
     ]
     if rows:
         output.table(["at", "agent", "scope", "purpose", "memory", "reason"], rows)
@@ -156,7 +159,7 @@ def _erase(
     yes: bool,
     json_: bool,
 ) -> None:
-    found = [brain.look_up(one) for one in dict.fromkeys(ids)]
+    found = [brain.look_up(fromkey) for fromkey in dict.fromkeys(ids)]
     if not found and not json_:
         note("no memories; nothing was erased")
         return
@@ -178,16 +181,16 @@ def retention(
 
     brain, log = overseer(ctx)
     found = overdue(brain.space, brain.config.memory, log.clock.now())
-    due = [one.id for one in found if not one.protected]
+    due = [item.id for item in found if not item.protected]
     if json_ and not apply:
-        output.emit_json({"items": [with_times(one.as_json()) for one in found]})
+        output.emit_json({"items": [with_times(item.as_json()) for item in found]})
         return
     if not json_:
         output.table(
             ("MEMORY", "KIND", "SCOPE", "RULE", "SINCE", "PROTECTED"),
             [
-                (one.id, one.kind, one.scope, one.rule, iso(one.due_at), "yes" if one.protected else "")
-                for one in found
+                (item.id, item.kind, item.scope, item.rule, iso(item.due_at), "yes" if item.protected else "")
+                for item in found
             ],
         )
     if apply:

@@ -44,29 +44,29 @@ def show(
     with memory(ctx, agent, project=project, scope=scope) as brain:
         now = brain.space.clock.now()
         found = brain.show(record) if isinstance(brain, Overseer) else None
-        said = found.memory if found else brain.get(record)
+        item = found.memory if found else brain.get(record)
         if json_:
-            output.emit_json(with_times(found.as_json()) if found else as_json(said))
+            output.emit_json(with_times(found.as_json()) if found else as_json(item))
             return
-        output.line(memory_heading(said, now), one_line=True)
-        output.passage(said.content, "    ")
-        for name, value in _further(said):
+        output.line(memory_heading(item, now), one_line=True)
+        output.passage(item.content, "    ")
+        for name, value in _further(item):
             output.line(f"{name}: {value}", one_line=True)
         if found:
             _about(found, now)
 
 
-def _further(said: Memory) -> Iterator[tuple[str, object]]:
+def _further(item: Memory) -> Iterator[tuple[str, object]]:
     """The fields of a memory beyond its text, by name."""
-    yield "happened", iso(said.happened_at)
-    yield "source", said.source_type
-    yield "confidence", "unknown" if said.confidence is None else f"{said.confidence:.2f}"
-    yield "strength", f"{said.strength:.2f}"
-    for name, value in (("session", said.session), ("speaker", said.speaker), ("tags", ", ".join(said.tags))):
+    yield "happened", iso(item.happened_at)
+    yield "source", item.source_type
+    yield "confidence", "unknown" if item.confidence is None else f"{item.confidence:.2f}"
+    yield "strength", f"{item.strength:.2f}"
+    for name, value in (("session", item.session), ("speaker", item.speaker), ("tags", ", ".join(item.tags))):
         if value:
             yield name, value
-    for name, value in said.details.items():
-        if value and not (isinstance(value, str) and value in said.content):
+    for name, value in item.details.items():
+        if value and not (isinstance(value, str) and value in item.content):
             yield name.replace("_", " "), value
 
 
@@ -79,8 +79,8 @@ def _about(found: Dossier, now: float) -> None:
         output.line(f"related: {_name(other)}", one_line=True)
     for uid in found.made_of_it:
         output.line(f"made of it: {uid}")
-    for one in found.evidence:
-        output.line(f"evidence: {human_age(now - one['at'])} {evidence_text(one)}", one_line=True)
+    for item in found.evidence:
+        output.line(f"evidence: {human_age(now - item['at'])} {evidence_text(item)}", one_line=True)
     if found.evidence_count > len(found.evidence):
         output.line(f"evidence: {counted(found.evidence_count, 'time')} in all")
     for read in found.reads:
@@ -107,18 +107,19 @@ def history(
     with memory(ctx, agent, project=project, scope=scope) as brain:
         found = brain.history(record)
     if json_:
-        output.emit_json({"items": [with_times(one.as_json()) for one in found]})
+        output.emit_json({"items": [with_times(change.as_json()) for change in found]})
     else:
         _changes(found)
 
 
 def _changes(found: Sequence[Change]) -> None:
-    for one in found:
-        why = f": {one.reason}" if one.reason else ""
+    for change in found:
+        why = f": {change.reason}" if change.reason else ""
         output.line(
-            f"{iso(one.at)[:19]}Z  {one.operation} by {one.actor}, version {one.version}{why}", one_line=True
+            f"{iso(change.at)[:19]}Z  {change.operation} by {change.actor}, version {change.version}{why}",
+            one_line=True,
         )
-        for name, (before, after) in one.changed.items():
+        for name, (before, after) in change.changed.items():
             output.line(f"    {name}: {_value(before)} → {_value(after)}", one_line=True)
 
 
@@ -143,23 +144,23 @@ def why(
         return
     _draw(_origins(found))
     if found.memory and not found.origins:
-        said = found.memory
+        item = found.memory
         note(
-            f"derived from nothing: {said.source_type}, by {said.agent_id} in {said.session or 'no session'}"
+            f"derived from nothing: {item.source_type}, by {item.agent_id} in {item.session or 'no session'}"
         )
 
 
-def _origins(one: Origin) -> Branch:
+def _origins(origin: Origin) -> Branch:
     named = (
-        f"{one.memory.kind} {shorten(one.memory.content, WIDEST)}  {one.reference}"
-        if one.memory
-        else one.reference
+        f"{origin.memory.kind} {shorten(origin.memory.content, WIDEST)}  {origin.reference}"
+        if origin.memory
+        else origin.reference
     )
-    standing = "" if one.standing == "active" else f" ({one.standing})"
-    again = ", as above" if one.again else ""
-    relation = f"{one.relation} → " if one.relation else ""
-    below = [_origins(other) for other in one.origins]
-    return f"{relation}{named}{standing}{again}", [*below, *_more(one.left_out)]
+    standing = "" if origin.standing == "active" else f" ({origin.standing})"
+    again = ", as above" if origin.again else ""
+    relation = f"{origin.relation} → " if origin.relation else ""
+    below = [_origins(other) for other in origin.origins]
+    return f"{relation}{named}{standing}{again}", [*below, *_more(origin.left_out)]
 
 
 @app.command(epilog="Example: sb memory graph shop --depth 2")
@@ -183,15 +184,18 @@ def graph(
         note("it is related to nothing: sb memory relate ONE RELATION OTHER")
 
 
-def _neighbours(one: Neighbour) -> Branch:
-    return _name(one), [*(_neighbours(other) for other in one.neighbours), *_more(one.left_out)]
+def _neighbours(neighbour: Neighbour) -> Branch:
+    return _name(neighbour), [
+        *(_neighbours(other) for other in neighbour.neighbours),
+        *_more(neighbour.left_out),
+    ]
 
 
-def _name(one: Neighbour) -> str:
-    said = f"{one.memory.kind} {shorten(one.memory.content, WIDEST)}  {one.memory.id}"
-    if not one.relation:
-        return said
-    return f"{one.relation} → {said}" if one.outwards else f"← {one.relation} {said}"
+def _name(neighbour: Neighbour) -> str:
+    label = f"{neighbour.memory.kind} {shorten(neighbour.memory.content, WIDEST)}  {neighbour.memory.id}"
+    if not neighbour.relation:
+        return label
+    return f"{neighbour.relation} → {label}" if neighbour.outwards else f"← {neighbour.relation} {label}"
 
 
 def _more(left_out: int) -> list[Branch]:

@@ -129,8 +129,8 @@ def erase_found(
     from sb.memory.erasure import old_copies
     from sb.runtime.parts import open_authority
 
-    for one in found[:_MOST_NAMED]:
-        note(plain(f"{memory_heading(one, log.clock.now())}: {shorten(one.title, WIDEST)}", one_line=True))
+    for item in found[:_MOST_NAMED]:
+        note(plain(f"{memory_heading(item, log.clock.now())}: {shorten(item.title, WIDEST)}", one_line=True))
     if len(found) > _MOST_NAMED:
         note(f"and {len(found) - _MOST_NAMED:,} more")
     what = "this memory" if len(found) == 1 else f"these {len(found)} memories"
@@ -141,7 +141,7 @@ def erase_found(
         done = remove(
             brain.space,
             log,
-            [one.id for one in found],
+            [entry.id for entry in found],
             actor=by.name,
             reason=reason,
             with_handoffs=with_handoffs,

@@ -86,20 +86,20 @@ def think(
             note(alone)
         note_masked(brain.masked)
         if json_:
-            output.emit_json({"items": [as_json(one) for one in found], "words_alone": alone})
+            output.emit_json({"items": [as_json(item) for item in found], "words_alone": alone})
             return
-        for one in found:
-            show(one, brain.space.clock.now(), query)
-            output.line(f"    activation {one.activation:.2f}{_way(one)}", one_line=True)
+        for activated in found:
+            show(activated, brain.space.clock.now(), query)
+            output.line(f"    activation {activated.activation:.2f}{_way(activated)}", one_line=True)
         if not found:
             note("nothing found: try other words")
 
 
-def _way(one: Any) -> str:
+def _way(hit: Any) -> str:
     steps = (
-        f"{'' if step.outgoing else '← '}{step.relation}{' →' if step.outgoing else ''}" for step in one.path
+        f"{'' if step.outgoing else '← '}{step.relation}{' →' if step.outgoing else ''}" for step in hit.path
     )
-    return f", from {one.seed} by {' '.join(steps)}" if one.path else ""
+    return f", from {hit.seed} by {' '.join(steps)}" if hit.path else ""
 
 
 @app.command(name="wrap-up", epilog='Example: sb memory wrap-up "tests pass" --agent scribe')
@@ -147,9 +147,9 @@ def handoff(
     json_: AsJson = False,
 ) -> None:
     """Hand work over without ending the session."""
-    said = typed(goal, "goal"), typed(current_state, "state")
+    texts = typed(goal, "goal"), typed(current_state, "state")
     with memory(ctx, agent, project=project, scope=scope, session=session, create=True) as brain:
-        made = brain.handoff(*said, open_loops or [], next_step, recipient=recipient)
+        made = brain.handoff(*texts, open_loops or [], next_step, recipient=recipient)
         _packet(made, json_, brain.masked)
 
 
@@ -187,8 +187,8 @@ def _packet(found: HandoffPacket, json_: bool, masked: Sequence[str] = ()) -> No
         ),
         ("goal", found.goal),
         ("state", found.current_state),
-        *(("open", one) for one in found.open_loops),
+        *(("open", loop) for loop in found.open_loops),
         ("next", found.next_step),
-        *(("stale", f"{one.title} ({one.id}) is {one.now}") for one in found.stale),
+        *(("stale", f"{item.title} ({item.id}) is {item.now}") for item in found.stale),
     ):
         output.line(f"{title}: {text}", one_line=True)

@@ -131,8 +131,8 @@ def _new_passphrase(name: str, declined: bool) -> str | None:
 def _report(operator: EnrolledOperator | Operator, as_json: bool) -> None:
     state = getattr(operator, "state", "active")
     if as_json:
-        said = {"name": operator.name, "key_id": operator.key_id, "public_key": operator.public_key}
-        output.emit_json(said | {"state": state})
+        fields = {"name": operator.name, "key_id": operator.key_id, "public_key": operator.public_key}
+        output.emit_json(fields | {"state": state})
     else:
         word = "an operator" if state == "active" else state
         output.line(f"{operator.name} is {word}: key {operator.key_id}")
@@ -193,7 +193,7 @@ def revoke(
 ) -> None:
     """Revoke an operator: none of its signatures count."""
     opened = _Opened(ctx)
-    enrolled = [one.name for one in opened.authority.roster().active()]
+    enrolled = [operator.name for operator in opened.authority.roster().active()]
     if name not in enrolled:  # before a passphrase is asked for
         raise NotFoundError(
             f"no operator {plain(name, one_line=True)!r}{nearest(name, enrolled)}", "sb operator list"

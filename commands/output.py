@@ -137,8 +137,8 @@ def _cell(value: object, on_terminal: bool) -> str:
 
 def findings(title: str, found: Sequence[Finding]) -> None:
     """Print findings as a table, and on stderr what to do about them."""
-    table([title, "status", ""], [(one.name, one.status, one.detail) for one in found])
-    for hint in dict.fromkeys(f"{one.name}: {one.hint}" for one in found if one.hint):
+    table([title, "status", ""], [(finding.name, finding.status, finding.detail) for finding in found])
+    for hint in dict.fromkeys(f"{finding.name}: {finding.hint}" for finding in found if finding.hint):
         note(hint)
 
 

@@ -49,10 +49,10 @@ def list_held(
     quarantine, _, now = _opened(ctx)
     found = quarantine.items(limit=limit, purged=purged)
     if json_:
-        output.emit_json({"items": [_as_json(one) for one in found]})
+        output.emit_json({"items": [_as_json(entry) for entry in found]})
         return
-    for one in found:
-        _line(one, now)
+    for item in found:
+        _line(item, now)
     if not found:
         note("nothing is quarantined" if not purged else "nothing was purged")
 
@@ -141,10 +141,10 @@ def _decide(
         raise UsageError("which memories?", "give their IDs, or --all")
     quarantine, authority, now = _opened(ctx)
     names = dict.fromkeys(map(quarantine.full_id, records or ()))
-    items = quarantine.items() if all_ else [quarantine.show(one) for one in names]
+    items = quarantine.items() if all_ else [quarantine.show(name) for name in names]
     if not yes:
-        for one in items:
-            _line(one, now)
+        for item in items:
+            _line(item, now)
     confirmed(f"{verb} {counted(len(items), 'memory')}?", yes=yes)
     decide = {"release": quarantine.release, "purge": quarantine.purge}[verb]
     _done(decide(items, by=decider(ctx, authority, who), reason=reason), json_)
@@ -155,11 +155,12 @@ def _as_json(found: Held) -> dict[str, Any]:
     return shown
 
 
-def _line(one: Held, now: float) -> None:
+def _line(item: Held, now: float) -> None:
     output.line(
-        f"{one.id}  {one.kind}  {one.reason}  {human_age(now - one.since)}  by {one.agent_id}", one_line=True
+        f"{item.id}  {item.kind}  {item.reason}  {human_age(now - item.since)}  by {item.agent_id}",
+        one_line=True,
     )
-    output.line(f"    {shorten(plain(one.content, one_line=True), WIDEST)}", one_line=True)
+    output.line(f"    {shorten(plain(item.content, one_line=True), WIDEST)}", one_line=True)
 
 
 def _done(done: Decided, json_: bool) -> None:

@@ -63,7 +63,10 @@ def list_recoveries(
     doubtful = in_doubt(log)
     if as_json:
         output.emit_json(
-            {"items": [one.to_dict() for one in found], "in_doubt": [_doubt(one) for one in doubtful]}
+            {
+                "items": [escalation.to_dict() for escalation in found],
+                "in_doubt": [_doubt(intent) for intent in doubtful],
+            }
         )
         return
     if found or doubtful:
@@ -115,8 +118,8 @@ def show(
             output.line(f"{heading}: {text}", one_line=True)
         if plan is not None:
             output.line(f"reversal: {plan.ref.reversal_tool or 'none'}", one_line=True)
-            for one in plan.arguments:
-                output.line(f"  {one.name} = {one.text(reveal=reveal)}", one_line=True)
+            for argument in plan.arguments:
+                output.line(f"  {argument.name} = {argument.text(reveal=reveal)}", one_line=True)
             output.line(f"dry run: {'' if plan.ok else 'NO: '}{plan.detail}", one_line=True)
 
 
@@ -281,9 +284,9 @@ def _look(opened: Runtime, as_json: bool) -> None:
         output.emit_json_line(
             {
                 "checked": looked.checked,
-                "items": [one.to_dict() for one in decisions],
+                "items": [record.to_dict() for record in decisions],
                 "unclear": looked.unclear,
-                "performed": [one.to_dict() for one in looked.performed],
+                "performed": [item.to_dict() for item in looked.performed],
             }
         )
     else:
@@ -292,15 +295,15 @@ def _look(opened: Runtime, as_json: bool) -> None:
 
 def _decisions(decisions: list[RuntimeDecisionRecord], as_json: bool) -> None:
     if as_json:
-        output.emit_json({"items": [one.to_dict() for one in decisions]})
+        output.emit_json({"items": [record.to_dict() for record in decisions]})
     else:
         _tell(decisions)
 
 
 def _tell(decisions: list[RuntimeDecisionRecord]) -> None:
-    for one in decisions:
-        output.line(f"{one.action} {one.reverses_mutation_ref}: {one.reason}", one_line=True)
-    if any(one.action == "escalated" for one in decisions):
+    for decision in decisions:
+        output.line(f"{decision.action} {decision.reverses_mutation_ref}: {decision.reason}", one_line=True)
+    if any(record.action == "escalated" for record in decisions):
         note("sb recovery list shows what to review")
 
 

@@ -39,30 +39,30 @@ def check(
     verdict = checked(text, origin=chosen)
     findings: list[dict[str, Any]] = [
         {
-            "start": one.start,
-            "end": one.end,
-            "category": str(one.category),
-            "rule": one.rule,
-            "score": round(one.score, 3),
+            "start": item.start,
+            "end": item.end,
+            "category": str(item.category),
+            "rule": item.rule,
+            "score": round(item.score, 3),
         }
-        for one in verdict.findings
+        for item in verdict.findings
     ]
     if as_json:
         output.emit_json(
             {
                 "flagged": verdict.flagged,
                 "score": round(verdict.score, 3),
-                "categories": [str(one) for one in verdict.categories],
+                "categories": [str(category) for category in verdict.categories],
                 "complete": verdict.complete,
                 "read": verdict.read,
                 "items": findings,
             }
         )
     else:
-        for one in findings:
+        for finding in findings:
             output.line(
-                f"{one['start']}-{one['end']}  {one['category']}  {one['score']:.2f}  "
-                f"{text[one['start'] : one['end']][:_PASSAGE]}"
+                f"{finding['start']}-{finding['end']}  {finding['category']}  {finding['score']:.2f}  "
+                f"{text[finding['start'] : finding['end']][:_PASSAGE]}"
             )
         if not verdict.flagged:
             note(f"reads like no attack (score {verdict.score:.2f})")
@@ -99,7 +99,7 @@ def list_found(ctx: typer.Context, limit: Limit = 50, as_json: AsJson = False) -
                 "call_id": event.subject.call_id,
                 "place": str(payload.get("place", "")),
                 "action": str(payload.get("action", "")),
-                "categories": [str(one) for one in payload.get("categories", ())],
+                "categories": [str(category) for category in payload.get("categories", ())],
                 "score": float(payload.get("score", 0)),
                 "rule": str(payload.get("rule", "")),
                 "excerpt": str(payload.get("excerpt", "")),
@@ -108,11 +108,11 @@ def list_found(ctx: typer.Context, limit: Limit = 50, as_json: AsJson = False) -
     if as_json:
         output.emit_json({"items": items})
         return
-    for one in items:
-        what = one["tool_id"] or one["place"]
+    for item in items:
+        what = item["tool_id"] or item["place"]
         output.line(
-            f"{str(one['at'])[:19]}  {one['action']}  {', '.join(one['categories'])}  {what}  by {one['agent']}"
+            f"{str(item['at'])[:19]}  {item['action']}  {', '.join(item['categories'])}  {what}  by {item['agent']}"
         )
-        output.line(f"    {one['excerpt']}")
+        output.line(f"    {item['excerpt']}")
     if not items:
         note("nothing is on record: red_team.tool_results and red_team.prompts say what is read")

@@ -81,16 +81,16 @@ def compare(
     if old is None:
         raise NotFoundError(f"no release of {agent} is pinned", f"sb release pin {agent}, or name BEFORE")
     new = releases.entry(agent, after)
-    contracts = [releases.contracts_of(one.release) for one in (old, new)]
+    contracts = [releases.contracts_of(release_entry.release) for release_entry in (old, new)]
     changes = diff(old.release, new.release, *contracts)
     if as_json:
-        output.emit_json({"before": old.id, "after": new.id, "changes": [_change(one) for one in changes]})
+        output.emit_json({"before": old.id, "after": new.id, "changes": [_change(item) for item in changes]})
     else:
-        for one in changes:
+        for change in changes:
             output.line(
-                f"{one.part}: {one.before.name} {one.before.version} -> {one.after.name} {one.after.version}"
+                f"{change.part}: {change.before.name} {change.before.version} -> {change.after.name} {change.after.version}"
             )
-            for tool in one.contracts:
+            for tool in change.contracts:
                 output.line(f"  {tool}")
         if not changes:
             output.line("the same release")

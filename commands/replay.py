@@ -58,8 +58,8 @@ def list_packets(ctx: typer.Context, as_json: AsJson = False) -> None:
         output.emit_json({"items": [_begun(packet) for packet in found], "problems": wrong})
     elif found:
         rows = [
-            (one["run_id"], one["agent"], time_cell(one["at"], one["at"]), one["intent"])
-            for one in map(_begun, found)
+            (item["run_id"], item["agent"], time_cell(item["at"], item["at"]), item["intent"])
+            for item in map(_begun, found)
         ]
         output.table(["run", "agent", "began", "intent"], rows)
     else:
@@ -89,7 +89,7 @@ def run(
     if agent:
         sys.path.insert(0, "")  # as python itself finds modules of the current folder
     found = reproduce(packet, config, agent_named(agent) if agent else None)
-    parted = [one._asdict() for one in found.divergences]
+    parted = [divergence._asdict() for divergence in found.divergences]
     if as_json:
         output.emit_json(
             {
@@ -121,7 +121,7 @@ def diff(
     facts = [
         {"name": name, "then": before, "now": after} for name, before, after in changed_facts(first, second)
     ]
-    parted = [one._asdict() for one in divergences(first.steps, second.steps)]
+    parted = [divergence._asdict() for divergence in divergences(first.steps, second.steps)]
     if as_json:
         output.emit_json({"same": not (facts or parted), "facts": facts, "divergences": parted})
     else:
@@ -158,8 +158,8 @@ def _value(value: Any) -> str:
 
 
 def _print_divergences(parted: list[dict[str, Any]], same: str) -> None:
-    for one in parted:
-        place = f"call {one['position']}, {one['tool_id']}: {one['what']}"
-        output.line(f"{place}: {_value(one['then'])} -> {_value(one['now'])}", one_line=True)
+    for item in parted:
+        place = f"call {item['position']}, {item['tool_id']}: {item['what']}"
+        output.line(f"{place}: {_value(item['then'])} -> {_value(item['now'])}", one_line=True)
     if not parted:
         output.line(same, one_line=True)

@@ -161,8 +161,10 @@ def approve_contract(
     store.approve(wanted, by, reason)
     if as_json:
         items = [{"tool_id": name, "fingerprint": shown} for name, shown in wanted.items()]
-        one = {"fingerprint": "", "items": items} if several else {"fingerprint": items[0]["fingerprint"]}
-        output.emit_json({"surface": surface, "tool_id": tool, "by": by.name} | one)
+        approved_items = (
+            {"fingerprint": "", "items": items} if several else {"fingerprint": items[0]["fingerprint"]}
+        )
+        output.emit_json({"surface": surface, "tool_id": tool, "by": by.name} | approved_items)
     elif several:
         output.line(f"{counted(len(chosen), 'contract')} approved by {by.name}")
     else:

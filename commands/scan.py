@@ -92,13 +92,13 @@ def _print(found: Scan, since: str) -> None:
             ["date", "session", "verdict", "call", "why"],
             [
                 (
-                    one.date or "-",
-                    one.session or "-",
-                    one.outcome,
-                    one.call + (f"  (x{one.times})" if one.times > 1 else ""),
-                    one.why,
+                    stopped.date or "-",
+                    stopped.session or "-",
+                    stopped.outcome,
+                    stopped.call + (f"  (x{stopped.times})" if stopped.times > 1 else ""),
+                    stopped.why,
                 )
-                for one in found.worst(_WORST)
+                for stopped in found.worst(_WORST)
             ],
         )
     note("Judged as of now: files and links may have been others when a call was made. Nothing was written.")
@@ -125,7 +125,7 @@ def _facts(found: Scan) -> dict[str, Any]:
         "days": len(found.days),
         "prompts_per_day": found.prompts_per_day,
         "decided_by": [{"name": name, "calls": n} for name, n in found.causes.most_common(_TOP)],
-        "worst": [{**vars(one), "outcome": str(one.outcome)} for one in found.worst(_WORST)],
+        "worst": [{**vars(stopped), "outcome": str(stopped.outcome)} for stopped in found.worst(_WORST)],
         "skipped_lines": found.skipped,
         "unreadable": found.unreadable,
         "undated": found.undated,

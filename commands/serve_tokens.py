@@ -41,7 +41,7 @@ def create(
     """Create a token; it is shown once, its digest stored."""
     from sb.mcp.toolsets import toolsets
 
-    offered = [str(one) for one in toolsets(toolset or ())]
+    offered = [str(item) for item in toolsets(toolset or ())]
     lifetime = parse_duration(expires)
     authority, tokens = _opened(ctx)
     secret, token = tokens.create(

@@ -37,7 +37,7 @@ def list_stacks(ctx: typer.Context, agent: Reader = "", scope: ReadFrom = "", js
     with stack_database(ctx) as (database, config):
         found = all_stacks(database, core=agent or None, scopes=scopes_of(database, config, agent, scope))
     if json_:
-        output.emit_json({"items": [one.as_json() for one in found]})
+        output.emit_json({"items": [stack_entry.as_json() for stack_entry in found]})
         return
     if not found:
         note("no stacks yet: sb stack create STACK")
@@ -45,8 +45,14 @@ def list_stacks(ctx: typer.Context, agent: Reader = "", scope: ReadFrom = "", js
     output.table(
         ["stack", "state", "memories", "forgotten", "private"],
         [
-            (one.stack_id, one.state, f"{one.memories:,}", f"{one.forgotten:,}", f"{one.private:,}")
-            for one in found
+            (
+                stack_entry.stack_id,
+                stack_entry.state,
+                f"{stack_entry.memories:,}",
+                f"{stack_entry.forgotten:,}",
+                f"{stack_entry.private:,}",
+            )
+            for stack_entry in found
         ],
     )
 
@@ -62,7 +68,7 @@ def show(
         opened = open_stack(database, config, stack, agent, scope=scope)
         scopes = scopes_of(database, config, agent, scope)
         entry = one_stack(database, stack, core=agent or None, scopes=scopes)
-        said: dict[str, Any] = entry.as_json() | {
+        fields: dict[str, Any] = entry.as_json() | {
             "file": opened.path,
             "schema_version": opened.schema_version,
             "enforce_provenance": opened.enforce_provenance,
@@ -70,11 +76,11 @@ def show(
             "changes_to_sync": opened.get_pending_sync_count(),
         }
     if json_:
-        output.emit_json(said)
+        output.emit_json(fields)
         return
-    for name, value in said.items():
+    for name, value in fields.items():
         if name == "memories":
-            of_kinds = ", ".join(f"{count:,} {kind}" for kind, count in said["kinds"].items())
+            of_kinds = ", ".join(f"{count:,} {kind}" for kind, count in fields["kinds"].items())
             output.line(f"memories: {value:,}" + (f" ({of_kinds})" if of_kinds else ""), one_line=True)
         elif name != "kinds":
             shown = ", ".join(value) if isinstance(value, list) else value
@@ -172,11 +178,11 @@ def maintain(ctx: typer.Context, stack: StackName, json_: AsJson = False) -> Non
     if json_:
         output.emit_json(done)
         return
-    for name, said in done.items():
-        told = [
-            f"{key.replace('_', ' ')} {value}" for key, value in said.items() if value not in (None, [], {})
+    for name, item in done.items():
+        parts = [
+            f"{key.replace('_', ' ')} {value}" for key, value in item.items() if value not in (None, [], {})
         ]
-        output.line(f"{name}: {', '.join(told)}", one_line=True)
+        output.line(f"{name}: {', '.join(parts)}", one_line=True)
 
 
 app.add_typer(files_app)

@@ -89,8 +89,8 @@ def import_stack(
             note(
                 f"{found.quarantined:,} quarantined, since nobody of this home sealed them: sb quarantine list"
             )
-    for told in found.notes:
-        note(told)
+    for item in found.notes:
+        note(item)
     _conflicting(found.stack_id, found.conflicts)
 
 
@@ -131,8 +131,8 @@ def sync(
         output.emit_json(plain_json(done) | {"open_conflicts": waiting})
     else:
         output.line(f"{counted(done.pulled, 'change')} received, {done.pushed:,} sent", one_line=True)
-    for told in done.notes:
-        note(told)
+    for item in done.notes:
+        note(item)
     for error in done.errors:
         note(f"warning: {error}")
     _conflicting(stack, waiting)
@@ -146,13 +146,13 @@ def conflicts(ctx: typer.Context, stack: StackName, json_: AsJson = False) -> No
     with stack_database(ctx) as (database, config):
         found = open_stack(database, config, stack).conflicts()
     if json_:
-        output.emit_json({"items": [plain_json(one) for one in found]})
+        output.emit_json({"items": [plain_json(entry) for entry in found]})
         return
-    for one in found:
-        what = ", ".join(name.removeprefix("fields.") for name in one.differing)
-        output.line(f"{one.id}  {one.table} {one.record_id}: {what}", one_line=True)
-        for side, said in (("here", one.local_summary), ("there", one.cloud_summary)):
-            output.line(f"    {side}: {said or 'erased'}", one_line=True)
+    for conflict in found:
+        what = ", ".join(name.removeprefix("fields.") for name in conflict.differing)
+        output.line(f"{conflict.id}  {conflict.table} {conflict.record_id}: {what}", one_line=True)
+        for side, item in (("here", conflict.local_summary), ("there", conflict.cloud_summary)):
+            output.line(f"    {side}: {item or 'erased'}", one_line=True)
     note(_choice(found, stack) if found else "no conflicts")
 
 
@@ -188,6 +188,6 @@ def resolve(
     if json_:
         output.emit_json(plain_json(settled))
     else:
-        kept = {"local": settled.local_summary, "remote": settled.cloud_summary}.get(keep) or ""
-        text = f"{shorten(kept, 80)} " if kept else ""
+        summary = {"local": settled.local_summary, "remote": settled.cloud_summary}.get(keep) or ""
+        text = f"{shorten(summary, 80)} " if summary else ""
         output.line(f"Kept {keep}: {text}({settled.record_id}, by {by.name})", one_line=True)

@@ -51,7 +51,11 @@ def kinds(incomplete: str) -> list[str]:
     )
 
     unsearched = {MemoryType.SUGGESTION, MemoryType.TRUST_ASSESSMENT}
-    return sorted(one for one in MemoryType if one.startswith(incomplete) and one not in unsearched)
+    return sorted(
+        memory_type
+        for memory_type in MemoryType
+        if memory_type.startswith(incomplete) and memory_type not in unsearched
+    )
 
 
 def one_of(*words: str) -> Callable[[str], list[str]]:
@@ -220,11 +224,11 @@ def show_results(query: str, found: list[SearchResult], json_: bool) -> None:
     from sb.memory.highlights import excerpt, spans
 
     if json_:
-        output.emit_json({"items": [plain_json(one) for one in found]})
+        output.emit_json({"items": [plain_json(item) for item in found]})
         return
-    for one in found:
-        output.line(f"{one.memory_id}  {one.memory_type}  {one.score:.2f}", one_line=True)
-        text = excerpt(query, one.content, WIDEST)
+    for result in found:
+        output.line(f"{result.memory_id}  {result.memory_type}  {result.score:.2f}", one_line=True)
+        text = excerpt(query, result.content, WIDEST)
         output.passage(text, "    ", lambda line: spans(query, line))
     if not found:
         note("nothing found: try other words")
@@ -243,11 +247,11 @@ def show_loaded(loaded: Mapping[str, Any], json_: bool) -> None:
         shown += len(items)
         for item in items:
             output.passage(_said(item), "    ")
-    said = loaded["_meta"]
+    meta = loaded["_meta"]
     memories = counted(shown, "memory")
     note(
-        f"{memories}, {said['budget_used']:,} of {said['budget_total']:,} tokens;"
-        f" {said['excluded_count']:,} did not fit"
+        f"{memories}, {meta['budget_used']:,} of {meta['budget_total']:,} tokens;"
+        f" {meta['excluded_count']:,} did not fit"
     )
 
 

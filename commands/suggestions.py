@@ -38,14 +38,14 @@ def statuses(incomplete: str) -> list[str]:
     """States of suggestions, for the shell to complete."""
     from sb.protocols.types.vocabulary import SUGGESTION_STATUSES
 
-    return sorted(one for one in (*SUGGESTION_STATUSES, ANY) if one.startswith(incomplete))
+    return sorted(item for item in (*SUGGESTION_STATUSES, ANY) if item.startswith(incomplete))
 
 
 def kinds(incomplete: str) -> list[str]:
     """Kinds of suggestions, for the shell to complete."""
     from sb.protocols.types.vocabulary import SUGGESTION_MEMORY_TYPES
 
-    return sorted(one for one in SUGGESTION_MEMORY_TYPES if one.startswith(incomplete))
+    return sorted(item for item in SUGGESTION_MEMORY_TYPES if item.startswith(incomplete))
 
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="Id of the suggestion.")]
@@ -104,7 +104,7 @@ def show(
 def _found(opened: SQLiteStack, suggestion: str) -> MemorySuggestion:
     found = opened.get_suggestion(suggestion)
     if found is None and is_prefix(suggestion):
-        known = (one.id for one in opened.get_suggestions(status=None, limit=_MOST_KNOWN))
+        known = (item.id for item in opened.get_suggestions(status=None, limit=_MOST_KNOWN))
         found = opened.get_suggestion(full_one(suggestion, known))
     if found is None:
         raise NotFoundError(f"no suggestion {suggestion!r} in stack {opened.stack_id}", "sb suggestions list")

@@ -122,14 +122,14 @@ def _without_common(
     """The columns without those that have one value in all rows, and these values in one line."""
     if len(rows) < _FEW:
         return order, ""
-    kept, common = [], []
+    remaining, common = [], []
     for number in order:
         column, values = columns[number], {row[number] for row in rows}
         if len(values) > 1 or column.place in ("name", "subject", "id") or column.wraps:
-            kept.append(number)
+            remaining.append(number)
         elif not values & set(_NONE):
             common.append(f"{column.title} {values.pop()}")
-    return kept, " · ".join(common)
+    return remaining, " · ".join(common)
 
 
 def _fitting(
@@ -189,10 +189,12 @@ def _natural(columns: Sequence[Column], table: list[list[str]]) -> list[int]:
 def _shorten_ids(table: list[list[str]], number: int) -> None:
     """The beginnings of ids, if they still differ."""
     ids = [row[number] for row in table]
-    short = [head + mark + digits[:_ID_DIGITS] for head, mark, digits in (one.rpartition("_") for one in ids)]
+    short = [
+        head + mark + digits[:_ID_DIGITS] for head, mark, digits in (entry.rpartition("_") for entry in ids)
+    ]
     if len(set(short)) == len(set(ids)):
-        for row, one in zip(table, short, strict=True):
-            row[number] = one
+        for row, item in zip(table, short, strict=True):
+            row[number] = item
 
 
 def _row(columns: Sequence[Column], row: Sequence[str], widths: Sequence[int], paint: Paint) -> list[str]:

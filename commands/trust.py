@@ -63,9 +63,9 @@ def set_(
             uid = core.trust_set(name, domain, score, evidence=evidence or None)
         else:
             uid = _decided(ctx, active.stack_id, name, domain, score, evidence, reason, who)
-        (kept,) = core.trust_get(name)
+        (assessment,) = core.trust_get(name)
     if json_:
-        output.emit_json(plain_json(kept))
+        output.emit_json(plain_json(assessment))
     else:
         output.line(uid, one_line=True)
         note(f"{name} is trusted {score:g} in {domain}")
@@ -132,14 +132,15 @@ def show(
         counts = None if standing is None else _as_json(standing)
         output.emit_json(plain_json(found[0]) | {"computed": computed, "counts": counts})
         return
-    (one,) = found
+    (assessment,) = found
     output.line(
-        f"{one.entity}: {computed['score']:g} in {computed['domain']}, by {computed['source']}", one_line=True
+        f"{assessment.entity}: {computed['score']:g} in {computed['domain']}, by {computed['source']}",
+        one_line=True,
     )
-    for area, said in one.dimensions.items():
-        by = given_by(one.authority, area).get("by")
-        output.line(f"    {area}: {said.get('score', '?')}{f' by {by}' if by else ''}", one_line=True)
-    for episode in one.evidence_episode_ids or ():
+    for area, dimension in assessment.dimensions.items():
+        by = given_by(assessment.authority, area).get("by")
+        output.line(f"    {area}: {dimension.get('score', '?')}{f' by {by}' if by else ''}", one_line=True)
+    for episode in assessment.evidence_episode_ids or ():
         output.line(f"evidence: {episode}", one_line=True)
     output.line(f"counts: {_why(standing)}", one_line=True)
 
@@ -154,7 +155,7 @@ def _standing(ctx: typer.Context, stack: str, name: str, domain: str) -> Standin
 
 
 def _as_json(standing: Standing) -> dict[str, Any]:
-    opinions = [one._asdict() for one in standing.opinions]
+    opinions = [opinion._asdict() for opinion in standing.opinions]
     return {"score": standing.score, "depth": standing.depth, "opinions": opinions}
 
 
@@ -165,8 +166,8 @@ def _why(standing: Standing | None) -> str:
     if standing is None:
         return "not at all: neither an operator nor somebody who is trusted gave it"
     who = {OPERATORS: "an operator", "": "somebody unknown"}
-    said = [
-        f"{who.get(one.by, one.by)} gave {one.about} {one.score:g}, {human_age(one.days * 86_400)}"
-        for one in standing.opinions
+    opinions = [
+        f"{who.get(opinion.by, opinion.by)} gave {opinion.about} {opinion.score:g}, {human_age(opinion.days * 86_400)}"
+        for opinion in standing.opinions
     ]
-    return f"{standing.score:.2f} now; {', and '.join(said)}"
+    return f"{standing.score:.2f} now; {', and '.join(opinions)}"

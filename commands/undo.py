@@ -167,11 +167,11 @@ def _differences(opened: Runtime, plans: list[Plan], path: str = "") -> None:
     """Print what undoing would change in the files, or in one of them, as a unified diff."""
     files = hosted_files(opened.config)
     for plan in plans:
-        kept = snapshot_of(plan.ref, path)
-        if kept is None:
+        snapshot = snapshot_of(plan.ref, path)
+        if snapshot is None:
             continue
         try:
-            shown = files.difference(kept[1], kept[0])
+            shown = files.difference(snapshot[1], snapshot[0])
         except ToolError as error:
             note(f"{plan.ref.mutation_id}: no difference can be shown: {error}")
             continue

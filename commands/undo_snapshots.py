@@ -29,20 +29,26 @@ if TYPE_CHECKING:
 def show_snapshot(opened: Runtime, ref: MutationRef, path: str, *, as_json: bool) -> None:
     """Print what a snapshot holds, or the content of one of its files."""
     snapshots = open_snapshots(opened.config)
-    kept = snapshot_of(ref)
-    held = kept is not None and snapshots.packs.has(kept[0])
+    snapshot = snapshot_of(ref)
+    has_pack = snapshot is not None and snapshots.packs.has(snapshot[0])
     if path:
-        if kept is None or not held:
+        if snapshot is None or not has_pack:
             raise NotFoundError(f"{ref.mutation_id} has no snapshot", "sb undo --list")
-        _content(snapshots, kept[0], absolute(path))
+        _content(snapshots, snapshot[0], absolute(path))
         return
-    pack = snapshots.packs.get(kept[0]) if kept is not None and held else None
+    pack = snapshots.packs.get(snapshot[0]) if snapshot is not None and has_pack else None
     lines = about(ref, opened.log, snapshots, opened.recovery.mutations.now())
     entries = [*pack.entries, *pack.extra.values()] if pack else []
     if as_json:
         rows = [
-            {"path": one.path, "kind": one.kind, "mode": one.mode, "bytes": one.size, "sha256": one.sha256}
-            for one in entries
+            {
+                "path": entry.path,
+                "kind": entry.kind,
+                "mode": entry.mode,
+                "bytes": entry.size,
+                "sha256": entry.sha256,
+            }
+            for entry in entries
         ]
         output.emit_json({"mutation": ref.to_dict(), "about": lines, "entries": rows})
         return
@@ -50,8 +56,8 @@ def show_snapshot(opened: Runtime, ref: MutationRef, path: str, *, as_json: bool
         output.line(line)
     if pack is not None:
         output.line(f"snapshot: {human_bytes(pack.size)}, {human_bytes(pack.stored_bytes)} on disk")
-        output.table(["kind", "mode", "size", "path"], [entry_row(one) for one in entries])
-    elif kept is None:
+        output.table(["kind", "mode", "size", "path"], [entry_row(entry) for entry in entries])
+    elif snapshot is None:
         note("it has no snapshot")
 
 
@@ -76,8 +82,8 @@ def purge_snapshots(
         if not (sys.stdin.isatty() and sys.stdout.isatty()):
             raise UsageError("needs a terminal, or --yes, to remove snapshots", "pass --yes")
         which = f"older than {older_than}, of" if older_than else "all of"
-        held = f"{counted(size.packs, 'snapshot')} ({human_bytes(size.stored)})"
-        if not typer.confirm(f"remove the snapshots {which} {held}? What they hold cannot be undone then."):
+        amount = f"{counted(size.packs, 'snapshot')} ({human_bytes(size.stored)})"
+        if not typer.confirm(f"remove the snapshots {which} {amount}? What they hold cannot be undone then."):
             raise typer.Exit(ExitCode.FAILED)
     log = event_log(ctx)
     try:

@@ -61,7 +61,7 @@ class _Expansion:
         if "?" in shape:
             return _nullable(self(shape["?"]))
         if "|" in shape:
-            return {"anyOf": [self(one) for one in shape["|"]]}
+            return {"anyOf": [self(item) for item in shape["|"]]}
         if "*" in shape:
             return {"type": "object", "additionalProperties": self(shape["*"])}
         return self._fields(self._with_base(shape))

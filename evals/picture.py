@@ -53,8 +53,8 @@ def main() -> None:
 def draw_demo(folder: Path) -> None:
     """Draw the output of `sb demo` on the agent's work."""
     text = on_terminal([str(PROGRAM), "demo", str(folder)], DEMO_COLUMNS, {"PATH": os.environ["PATH"]})
-    told = text.partition("\nWaiting for you:")[0].replace(f"{folder}/shop", "~/shop")
-    write("demo.svg", picture([("make demo", told)], "sb demo", DEMO_COLUMNS))
+    excerpt = text.partition("\nWaiting for you:")[0].replace(f"{folder}/shop", "~/shop")
+    write("demo.svg", picture([("make demo", excerpt)], "sb demo", DEMO_COLUMNS))
 
 
 def draw_commands(config: Config, folder: Path, commands: Sequence[str], name: str) -> None:

@@ -13,7 +13,7 @@ TABLE = PACKS / "secret_table.py"
 
 def examples() -> list[Illustration]:
     """The command lines of the pack, and which of them read a secret."""
-    return [one for section in packs()["secrets"].sections.values() for one in section.examples]
+    return [example for section in packs()["secrets"].sections.values() for example in section.examples]
 
 
 def secret_table() -> str:

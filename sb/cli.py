@@ -159,8 +159,8 @@ class LazyGroup(Group):
 def _display_first(args: list[str]) -> list[str]:
     """The arguments with what says how output looks in front, since every command takes it at any place."""
     end = args.index("--") if "--" in args else len(args)
-    given = [one for one in args[:end] if one in DISPLAY]
-    return [*given, *(one for one in args[:end] if one not in DISPLAY), *args[end:]]
+    given = [arg for arg in args[:end] if arg in DISPLAY]
+    return [*given, *(arg for arg in args[:end] if arg not in DISPLAY), *args[end:]]
 
 
 @cache

@@ -66,11 +66,13 @@ class CheckpointsScreen(Deciding, ListView[ShownCheckpoint]):
 
     def _show(self, found: tuple[int, list[ShownCheckpoint]]) -> None:
         self._version, checkpoints = found
-        self.keep(checkpoints, [one.checkpoint_id for one in checkpoints])
+        self.keep(checkpoints, [checkpoint.checkpoint_id for checkpoint in checkpoints])
         now = int(self.records.clock.now() * MICROSECONDS)
-        self.rows.put({number: row_of(CHECKPOINT, one, now) for number, one in self.known.items()})
+        self.rows.put(
+            {number: row_of(CHECKPOINT, checkpoint, now) for number, checkpoint in self.known.items()}
+        )
         self.rows.show(list(self.known), EMPTY)
-        self.go_to_wanted([one.checkpoint_id for one in checkpoints])
+        self.go_to_wanted([checkpoint.checkpoint_id for checkpoint in checkpoints])
         self._read_chosen()
         self.show_status()
 
@@ -129,8 +131,8 @@ class CheckpointsScreen(Deciding, ListView[ShownCheckpoint]):
     def _changes(self, found: Checkpoint) -> tuple[Checkpoint, tuple[Difference, ...]]:
         return found, self.records.present("detail").changes(found)
 
-    def _ask(self, told: tuple[Checkpoint, tuple[Difference, ...]]) -> None:
-        found, changes = told
+    def _ask(self, preview: tuple[Checkpoint, tuple[Difference, ...]]) -> None:
+        found, changes = preview
         if changes:
             self.ask(question(found, changes), [found.checkpoint_id], self._restore)
         else:

@@ -214,7 +214,7 @@ class TwoSteps(Dialog[Answer]):
         return [
             widget
             for widget in self.query(".read")
-            if all(one.display for one in widget.ancestors_with_self if isinstance(one, Widget))
+            if all(node.display for node in widget.ancestors_with_self if isinstance(node, Widget))
         ]
 
     @property

@@ -115,11 +115,11 @@ class PaletteScreen(Dialog[Do | None], Reading):
                 self._found = [
                     Entry(
                         RECORDS_,
-                        one.text,
-                        one.about,
-                        partial(self._operator_console.open_reference, one.reference),
+                        record.text,
+                        record.about,
+                        partial(self._operator_console.open_reference, record.reference),
                     )
-                    for one in found
+                    for record in found
                 ]
                 self._show()
 

@@ -299,7 +299,9 @@ class RecoveryScreen(CountedList):
         plan = runtime.recovery.plan(runtime.recovery.mutations.get(item.mutation_id))
         if not (asks and plan.ok):
             runtime.recovery.close()
-        missing = [f"tools of {one.source} were not loaded: {one.message}" for one in runtime.load_failures]
+        missing = [
+            f"tools of {entry.source} were not loaded: {entry.message}" for entry in runtime.load_failures
+        ]
         detail = "; ".join([plan.detail, *([] if plan.ok else missing)])
         return DryRun(self.now(), plan.ok, plan.checked, detail, plan.arguments)
 

@@ -24,7 +24,14 @@ LONGEST_TOLD = 100  # characters of a call in a short message: two lines of it
 def request_detail(records: Records, approval: Approval) -> RequestDetail:
     """The context of a request; called in a worker."""
     contracts = records.baselines("rows", REVERSAL_SURFACE).entries()
-    reversal = next((one.live_document for one in contracts if one.tool_id == approval.tool_id), {})
+    reversal = next(
+        (
+            contract_entry.live_document
+            for contract_entry in contracts
+            if contract_entry.tool_id == approval.tool_id
+        ),
+        {},
+    )
     args = approval.request.get("args")
     undo = undo_ahead(args if isinstance(args, dict) else {}, reversal)
     log = records.log("rows")

@@ -144,11 +144,11 @@ class ReviewScreen(ListView[ReviewItem], Waiting):
         """Accept or dismiss the marked suggestions, release or purge what is quarantined, or resolve a conflict."""
         marked, item = self.rows.listing.marked, self.current
         chosen = [self.known[key] for key in sorted(marked)] if marked else [item] if item else []
-        records = [one.record for one in chosen if one.kind is ReviewKind.SUGGESTED]
-        held = [one for one in chosen if one.kind is ReviewKind.QUARANTINE]
-        if held and not records:
+        records = [entry.record for entry in chosen if entry.kind is ReviewKind.SUGGESTED]
+        quarantined = [entry for entry in chosen if entry.kind is ReviewKind.QUARANTINE]
+        if quarantined and not records:
             which = "release" if verb == "accept" else "purge"
-            self.ask(quarantine_question(held, which), held, partial(self._review_held, which))
+            self.ask(quarantine_question(quarantined, which), quarantined, partial(self._review_held, which))
         elif records:
             self.ask(question(verb, records), records, partial(self._change, verb))
         elif item is None or item.kind not in _DECIDED:

@@ -58,7 +58,7 @@ class Section(Reading, Screen[None]):
         size = self.app.size
         sides = (size.width, self.HORIZONTAL_BREAKPOINTS), (size.height, self.VERTICAL_BREAKPOINTS)
         for cells, breakpoints in sides:
-            for _, name in [one for one in breakpoints or () if one[0] <= cells][-1:]:
+            for _, name in [item for item in breakpoints or () if item[0] <= cells][-1:]:
                 self.add_class(name, update=False)
 
     @abstractmethod
@@ -100,7 +100,7 @@ class Section(Reading, Screen[None]):
             bool(self.walk_children(RowList)) or LISTS not in self.parts
         )  # the list is gone while the screen closes
         if self.composed and listed:
-            impossible = frozenset(one.id for one in actions(*self.parts) if not self.possible(one))
+            impossible = frozenset(action.id for action in actions(*self.parts) if not self.possible(action))
             for keys in self.walk_children(KeyLine):  # none before the screen is composed
                 keys.leave_out(impossible)
 

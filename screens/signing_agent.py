@@ -153,8 +153,8 @@ def _standing(pid: int) -> tuple[int, str]:
     """The parent of a process, and when it was started."""
     if sys.platform == "darwin":
         asked = ["/bin/ps", "-o", "ppid=,lstart=", "-p", str(pid)]
-        said = subprocess.run(asked, capture_output=True, check=True, timeout=_TIMEOUT_S, text=True).stdout
-        parent, _, since = said.strip().partition(" ")
+        output = subprocess.run(asked, capture_output=True, check=True, timeout=_TIMEOUT_S, text=True).stdout
+        parent, _, since = output.strip().partition(" ")
         return int(parent), since.strip()
     # pid (name) state parent … started: a name may hold spaces and brackets
     fields = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
@@ -177,13 +177,13 @@ class RemoteDecider:
         """
         raise DeniedError("this cannot be decided in a browser", "use sb in the terminal")
 
-    def decide(self, decision: str, **said: str | Mapping[str, str]) -> dict[str, Any]:
+    def decide(self, decision: str, **fields: str | Mapping[str, str]) -> dict[str, Any]:
         """Have a decision made; see `sb.kernel.decision_desk`.
 
         Raises:
             DeniedError: the parent process is gone, or refuses.
         """
-        return _ask(self.path, {"decision": decision, **said})
+        return _ask(self.path, {"decision": decision, **fields})
 
 
 def remote_decider(path: Path) -> RemoteDecider:

@@ -355,3 +355,29 @@ def test_docstrings_begin_with_a_noun_or_a_verb() -> None:
         and (text := ast.get_docstring(node, clean=False) or "").startswith(relative)
     ]
     assert found == []
+
+
+VAGUE = {"said", "held", "kept", "met", "told", "one"}
+
+
+def vague_names(path: Path) -> Iterator[str]:
+    """Variables of a file that are named for what was done to them, not for what they are; fields are others' words."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    fields = {
+        id(node.target)
+        for scope in ast.walk(tree)
+        if isinstance(scope, ast.ClassDef)
+        for node in scope.body
+        if isinstance(node, ast.AnnAssign)
+    }
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Store):
+            continue
+        if node.id in VAGUE and id(node) not in fields:
+            yield f"{path.relative_to(ROOT)}:{node.lineno}: {node.id}"
+
+
+def test_variables_are_named_for_what_they_are() -> None:
+    folders = ("sb", "commands", "screens", "evals", "tests")
+    paths = (path for name in folders for path in (ROOT / name).rglob("*.py"))
+    assert [name for path in paths for name in vague_names(path)] == []

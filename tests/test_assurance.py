@@ -193,8 +193,8 @@ class TestKeyWithPassphrase:
         mallory, _ = enrolled.enrolment.replace("mallory", None, "the key was lost")
         assert not enrolled.call().success  # what was signed before counts no more
         assert enrolled.counts(enrolled.forged(mallory, enrolled.folder / "operators.json"))
-        said = [event.payload or {} for event in enrolled.log.events(kind="operator.changed")]
-        assert (said[-1]["how"], said[-1]["name"]) == ("replaced", "mallory")
+        payloads = [event.payload or {} for event in enrolled.log.events(kind="operator.changed")]
+        assert (payloads[-1]["how"], payloads[-1]["name"]) == ("replaced", "mallory")
         assert enrolled.level() is Assurance.SIGNED
 
 

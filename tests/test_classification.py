@@ -18,15 +18,15 @@ from tests.rows import rows
 
 
 def labelled_values(text: str) -> list[tuple[str, str]]:
-    return [(one.label, text[one.start : one.end]) for one in classify(text).findings]
+    return [(finding.label, text[finding.start : finding.end]) for finding in classify(text).findings]
 
 
 @pytest.mark.parametrize("half", ["dev", "held_out"])
 def test_values_of_the_corpus_are_found_and_look_alikes_are_not(half: str) -> None:
     wanted = hits = raised = alarms = benign = 0
-    for one in texts(half):
-        labelled = {(label, start, end) for label, start, end in one.spans if label != "secret"}
-        seen = {(item.label, item.start, item.end) for item in classify(one.text).findings}
+    for text in texts(half):
+        labelled = {(label, start, end) for label, start, end in text.spans if label != "secret"}
+        seen = {(item.label, item.start, item.end) for item in classify(text.text).findings}
         wanted, hits = wanted + len(labelled), hits + len(labelled & seen)
         raised += len(
             [
@@ -35,7 +35,7 @@ def test_values_of_the_corpus_are_found_and_look_alikes_are_not(half: str) -> No
                 if item[0] in ("email", "phone", "national_id", "card", "iban", "ip_address")
             ]
         )
-        benign, alarms = benign + (not one.spans), alarms + (not one.spans and bool(seen))
+        benign, alarms = benign + (not text.spans), alarms + (not text.spans and bool(seen))
     assert hits / wanted >= 0.92
     assert hits / (hits + raised) >= 0.97
     assert alarms / benign <= 0.02
@@ -58,11 +58,13 @@ def test_values_of_the_corpus_are_found_and_look_alikes_are_not(half: str) -> No
 def test_national_id_with_a_valid_check_digit_is_found_and_with_another_is_not(
     text: str, value: str, scheme: str
 ) -> None:
-    assert [(one.scheme, text[one.start : one.end]) for one in classify(text).findings] == [(scheme, value)]
+    assert [(finding.scheme, text[finding.start : finding.end]) for finding in classify(text).findings] == [
+        (scheme, value)
+    ]
     if scheme != "gb_nino":  # which has no check digit
         digit = max(at for at, char in enumerate(value) if char.isdigit() and at < len(value) - 3)
         other = value[:digit] + str((int(value[digit]) + 1) % 10) + value[digit + 1 :]
-        assert scheme not in [one.scheme for one in classify(text.replace(value, other)).findings]
+        assert scheme not in [finding.scheme for finding in classify(text.replace(value, other)).findings]
 
 
 def test_the_highest_class_of_a_text_counts() -> None:
@@ -85,7 +87,7 @@ def test_spans_point_into_the_text_as_it_was_given() -> None:
 
 def test_names_are_reported_apart_and_count_for_no_class() -> None:
     seen = classify("My name is Anna Braun.")
-    assert [(one.label, one.score) for one in seen.names] == [("name", 0.5)]
+    assert [(finding.label, finding.score) for finding in seen.names] == [("name", 0.5)]
     assert (seen.findings, seen.sensitivity) == ((), Sensitivity.INTERNAL)
 
 
@@ -134,9 +136,9 @@ def test_time_is_linear_in_the_length_of_a_text(part: str) -> None:
 @given(st.text())
 def test_findings_are_in_order_and_apart(text: str) -> None:
     end = 0
-    for one in classify(text + " +49 171 5550199 " + text).findings:
-        assert end <= one.start < one.end
-        end = one.end
+    for finding in classify(text + " +49 171 5550199 " + text).findings:
+        assert end <= finding.start < finding.end
+        end = finding.end
 
 
 def test_phone_numbers_plans_are_loaded_by_the_first_text_with_seven_digits_and_never_by_the_redactor() -> (
@@ -164,10 +166,10 @@ def _texts_of_the_corpus() -> st.SearchStrategy[Text]:
 # Deferred: the corpus takes a second to make, and every process that collects this module would make it.
 @given(_PIECES | st.text(), st.deferred(_texts_of_the_corpus))
 def test_text_that_may_hold_no_personal_data_has_none(text: str, known: Text) -> None:
-    for one in (text, known.text, f"{known.text[: len(known.text) // 2]}{text}"):
-        seen = classify(one)
+    for item in (text, known.text, f"{known.text[: len(known.text) // 2]}{text}"):
+        seen = classify(item)
         personal = [found for found in seen.findings if found.sensitivity != Sensitivity.SECRET]
-        assert may_hold_personal_data(one) or (not personal and seen.complete)
+        assert may_hold_personal_data(item) or (not personal and seen.complete)
 
 
 def test_most_texts_are_told_to_hold_no_personal_data_at_a_glance() -> None:

@@ -11,7 +11,7 @@ from tests.rows import rows
 
 
 def schemes(text: str) -> list[tuple[str, str]]:
-    return [(one.scheme, text[one.start : one.end]) for one in classify(text).findings]
+    return [(finding.scheme, text[finding.start : finding.end]) for finding in classify(text).findings]
 
 
 @rows(
@@ -76,5 +76,5 @@ def test_versions_ranges_and_decimals_of_real_texts_are_left_alone(text: str) ->
 
 
 def test_addresses_that_look_like_versions_are_found_beside_their_name() -> None:
-    assert [one.label for one in classify("login from 5.9.12.13 failed").findings] == ["ip_address"]
-    assert [one.label for one in classify("5.9.12.130 was blocked").findings] == ["ip_address"]
+    assert [finding.label for finding in classify("login from 5.9.12.13 failed").findings] == ["ip_address"]
+    assert [finding.label for finding in classify("5.9.12.130 was blocked").findings] == ["ip_address"]

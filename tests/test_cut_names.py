@@ -102,16 +102,16 @@ def test_no_name_of_a_call_keeps_a_part_of_a_secret_in_the_database(
     registry.register_fn("t.fails", "F", fails, args_schema=schema, max_retries=0)
     log = EventLog(open_database(tmp_path / "brain.db"), anchor=Anchor(tmp_path / "anchors.jsonl"))
     executor = ToolExecutor(registry, event_log=log)
-    said = ""
+    messages = ""
     ctx = RunContext.create("agent")
     with executor.run(ctx):
         for limit in (64, 200, 500):
             for name in names_around(limit):
                 for tool, args in (("t.read", {name: 1}), (name, {}), (name, {name: name}), ("t.fails", {})):
-                    said += executor.execute(ctx, tool, args).error_message
+                    messages += executor.execute(ctx, tool, args).error_message
     log.close()
     shown = capfd.readouterr()
-    assert not left(everything_in(tmp_path) + said + shown.out + shown.err)
+    assert not left(everything_in(tmp_path) + messages + shown.out + shown.err)
 
 
 def test_neither_a_step_nor_what_a_way_back_relies_on_keeps_a_part_of_a_secret(home: Path) -> None:

@@ -85,7 +85,7 @@ def test_every_page_is_in_the_contents_of_the_site() -> None:
     def listed(entry: object) -> list[str]:
         if isinstance(entry, dict):
             entry = list(entry.values())
-        return [name for one in entry for name in listed(one)] if isinstance(entry, list) else [str(entry)]
+        return [name for item in entry for name in listed(item)] if isinstance(entry, list) else [str(entry)]
 
     class Loader(yaml.SafeLoader):
         """mkdocs.yml names functions and variables by tags, which are of no interest here."""

@@ -57,7 +57,7 @@ def exists(name: str) -> bool:
 
 def test_every_dotted_name_of_ours_exists() -> None:
     controls = load_catalogue().controls
-    waits = {one.waits for control in controls for one in control.criteria} | {
+    waits = {criterion.waits for control in controls for criterion in control.criteria} | {
         name for control in controls for name in control.modules
     }
     unknown = {

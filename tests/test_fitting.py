@@ -81,7 +81,7 @@ def test_hits_name_the_same_characters_after_the_cut(
     hits = [(min(pair), max(pair)) for pair in pairs if max(pair) <= len(text)]
     fitted = fit_hits(text, cells, Cut.MIDDLE, hits)
     wanted = [text[start:end] for start, end in hits]
-    assert all(any(fitted.text[start:end] in one for one in wanted) for start, end in fitted.hits)
+    assert all(any(fitted.text[start:end] in item for item in wanted) for start, end in fitted.hits)
 
 
 @rows(
@@ -120,10 +120,10 @@ def test_words_are_kept_within_the_cells_and_nothing_is_invented(
 ) -> None:
     text = " ".join(words)
     wanted = tuple(data.draw(st.lists(st.sampled_from(words), max_size=3))) if words else ()
-    kept = fit_keeping(text, cells, wanted)
-    assert cell_width(kept) <= cells
+    line = fit_keeping(text, cells, wanted)
+    assert cell_width(line) <= cells
     place = 0
-    for piece in kept.split(ELLIPSIS):
+    for piece in line.split(ELLIPSIS):
         place = text.index(piece, place) + len(piece)
 
 

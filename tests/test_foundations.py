@@ -174,9 +174,9 @@ def test_other_durations_are_refused(text: str) -> None:
 def test_a_clipped_text_is_a_prefix_that_ends_at_a_word(text: str) -> None:
     cut = clipped(text)
     if cut != text:
-        kept = cut.rpartition("… (")[0]
-        assert text.startswith(kept)
-        assert len(kept) <= 4096
+        prefix = cut.rpartition("… (")[0]
+        assert text.startswith(prefix)
+        assert len(prefix) <= 4096
 
 
 def every_error(kind: type[SBError] = SBError) -> list[type[SBError]]:

@@ -122,7 +122,7 @@ class Lower(Below):
 
 def test_copies_and_subclasses_keep_their_fields() -> None:
     made = Lower("y", 2)
-    assert [one.name for one in fields(Lower)] == ["place", "depth"]
+    assert [item.name for item in fields(Lower)] == ["place", "depth"]
     assert copy.copy(made) == copy.deepcopy(made) == pickle.loads(pickle.dumps(made)) == made
     assert made != Below("y")
     assert Below("y") == Below("y")

@@ -36,9 +36,9 @@ def test_chats_are_the_same_each_time(chats: list[Corpus]) -> None:
 
 
 def test_evidence_is_said_by_users_assistants_and_tools(chats: list[Corpus]) -> None:
-    said = Counter(question.category for chat in chats for question in chat.questions)
-    assert {"user", "assistant", "tool", "pasted"} == said.keys()
-    assert min(said.values()) >= 20
+    counts = Counter(question.category for chat in chats for question in chat.questions)
+    assert {"user", "assistant", "tool", "pasted"} == counts.keys()
+    assert min(counts.values()) >= 20
 
 
 def test_questions_are_put_as_people_put_them(chats: list[Corpus]) -> None:
@@ -57,19 +57,19 @@ def test_answers_repeat_what_was_said_and_are_long(chats: list[Corpus]) -> None:
 
 
 def test_a_person_asks_an_assistant_in_the_first_person() -> None:
-    said = [Row(f"c/{n}", "Ann" if n % 2 else "Bo", f"I have {n} bees", "c/1", 0.0) for n in range(6)]
+    turns = [Row(f"c/{n}", "Ann" if n % 2 else "Bo", f"I have {n} bees", "c/1", 0.0) for n in range(6)]
     asked = [
-        Question("How many bees does Ann have?", "single-hop", frozenset({row.id})) for row in said[1::2]
+        Question("How many bees does Ann have?", "single-hop", frozenset({row.id})) for row in turns[1::2]
     ]
     about_bo = Question("How many bees does Bo have?", "single-hop", frozenset({"c/0"}))
     other = Corpus("d", tuple(Row(f"d/{n}", "Cy", f"{n} bees fly", "d/1", 0.0) for n in range(9)), ())
-    ann, bo, _ = chats_of_people([Corpus("c", tuple(said), (*asked, about_bo)), other])
+    ann, bo, _ = chats_of_people([Corpus("c", tuple(turns), (*asked, about_bo)), other])
     assert {question.text for question in ann.questions} == {
         "How many bees does Ann have?",
         "How many bees do I have?",
     }
     texts = {row.id: row.text for row in ann.rows}
-    assert all("bees" in texts[one] for question in ann.questions for one in question.evidence)
+    assert all("bees" in texts[item] for question in ann.questions for item in question.evidence)
     assert len(bo.questions) == 1
 
 

@@ -57,7 +57,7 @@ def defined(path: Path) -> frozenset[str]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     found = [("", node) for node in tree.body] + [
-        (f"{one.name}::", node) for one in classes for node in one.body
+        (f"{class_def.name}::", node) for class_def in classes for node in class_def.body
     ]
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
     return frozenset(
@@ -113,8 +113,8 @@ def test_every_module_of_the_boundaries_has_all_five_columns_and_a_test() -> Non
     assert [
         row for row in found if not all(row.values()) or len(proofs_in(row["fails without it"])) != 1
     ] == []
-    said = " ".join(row["module"] for row in found)
-    missing_modules = [name for name in BOUNDARY_MODULES if f"`sb.{name}`" not in said]
+    modules = " ".join(row["module"] for row in found)
+    missing_modules = [name for name in BOUNDARY_MODULES if f"`sb.{name}`" not in modules]
     assert missing_modules == []
 
 

@@ -67,7 +67,7 @@ def report() -> Iterator[str]:
                 line = _LINE.format(f"'{command}'" if number else command)
                 if number:
                     store.issue(command, str(project), profile, outside=False)
-                rows.append(tuple(_ms(one, project) for one in ([str(confiner), line], plain, bare)))
+                rows.append(tuple(_ms(item, project) for item in ([str(confiner), line], plain, bare)))
                 store.revoke(command, str(project))
             more, floor = median(row[0] - row[1] for row in rows), median(row[2] for row in rows)
             ratio = median((row[0] - row[1]) / row[2] for row in rows)
@@ -81,16 +81,16 @@ def report() -> Iterator[str]:
 def _floor(store: ConfineStore, plain: list[str], bare: list[str], project: Path) -> str:
     program = store.engine().program
     joining = processes.enter(store.folder, program)
-    kept = (processes.USER_FD, processes.PID_FD) if joining else ()
+    descriptors = (processes.USER_FD, processes.PID_FD) if joining else ()
     least = [*joining, program, "--unshare-user", "--dev-bind", "/", "/", *plain]
-    rows = [(_ms(least, project, kept), _ms(plain, project), _ms(bare, project)) for _ in range(RUNS)]
-    for descriptor in kept:
+    rows = [(_ms(least, project, descriptors), _ms(plain, project), _ms(bare, project)) for _ in range(RUNS)]
+    for descriptor in descriptors:
         os.close(descriptor)
     more, ratio = median(row[0] - row[1] for row in rows), median((row[0] - row[1]) / row[2] for row in rows)
     return f"{'bubblewrap that holds nothing, more than bash':<44} {more:>9.1f} ms {'':>45}   {ratio:>5.2f}x  the floor"
 
 
-def _ms(command: list[str], folder: Path, kept: Sequence[int] = ()) -> float:
+def _ms(command: list[str], folder: Path, descriptors: Sequence[int] = ()) -> float:
     started = time.perf_counter()
     subprocess.run(
         command,
@@ -98,6 +98,6 @@ def _ms(command: list[str], folder: Path, kept: Sequence[int] = ()) -> float:
         env={"PATH": "/usr/bin:/bin", "SHELL": "/bin/bash"},
         check=True,
         capture_output=True,
-        pass_fds=kept,
+        pass_fds=descriptors,
     )
     return (time.perf_counter() - started) * 1000

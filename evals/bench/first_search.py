@@ -48,8 +48,8 @@ def _measured(folder: Path, pause_s: float) -> str:
     of_cpu = [own for own, _ in spent[1:]]
     verdict = ""
     if pause_s:
-        met = first_ms <= _FIRST_MS and slow <= _SPREAD * middle
-        verdict = f"  bars {_FIRST_MS:g} ms and {_SPREAD:g}x  {'ok' if met else 'OVER'}"
+        passed = first_ms <= _FIRST_MS and slow <= _SPREAD * middle
+        verdict = f"  bars {_FIRST_MS:g} ms and {_SPREAD:g}x  {'ok' if passed else 'OVER'}"
     return (
         f"first search {pause_s:g} s after opening {first_ms:.1f} ms ({cpu_ms:.1f} of CPU);"
         f" the next {len(later)}: p50 {middle:.1f}, p99 {slow:.1f} ms, {slow / middle:.2f}x,"

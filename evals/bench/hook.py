@@ -44,8 +44,13 @@ def report(python: Path, folder: Path) -> Iterator[str]:
         path = {"file_path": str(folder / "shop" / "a.txt")}
         given = {"Read": path, "Write": {**path, "content": "x"}, "Bash": {"command": "make"}}[tool]
         call = {"tool_name": tool, "tool_use_id": str(use_id), "tool_input": given, "tool_response": "ok"}
-        told = {"source": "startup", "reason": "other"}
-        session = {"session_id": f"s{use_id}", "transcript_path": "/t", "cwd": str(folder / "shop"), **told}
+        lifecycle = {"source": "startup", "reason": "other"}
+        session = {
+            "session_id": f"s{use_id}",
+            "transcript_path": "/t",
+            "cwd": str(folder / "shop"),
+            **lifecycle,
+        }
         return {**session, **call, "hook_event_name": event}
 
     once([str(python), "-m", "sb", "install", "claude-code", "--yes"])

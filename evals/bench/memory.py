@@ -152,9 +152,10 @@ def _comparisons(brain: Brain, floor: Floor, text: Texts, of: str) -> Iterator[s
     place = brain.writer.places()[-1]
     questions = [question.question for question in load_questions()]
     asked = [understand(question, "ab") for question in questions]
-    expressions = [match_expression(one.terms(spoken=True), [place]) for one in asked]
+    expressions = [match_expression(query.terms(spoken=True), [place]) for query in asked]
     bits = [
-        np.packbits(embedder.embed_query(one.text, one.terms(spoken=True)) > 0).tobytes() for one in asked
+        np.packbits(embedder.embed_query(query.text, query.terms(spoken=True)) > 0).tobytes()
+        for query in asked
     ]
     turn = itertools.cycle(range(len(questions)))
 

@@ -113,11 +113,13 @@ def report(sizes: tuple[int, ...] = SIZES) -> Iterator[str]:
                 theirs = _peer(kernle, folder, text) if kernle else None
                 if theirs:
                     theirs.fill(size)
-                yield from (one.line() for one in _comparisons(ours, theirs, floor, f"{size} records"))
+                yield from (
+                    comparison.line() for comparison in _comparisons(ours, theirs, floor, f"{size} records")
+                )
 
 
 def _comparisons(ours: Side, theirs: Side | None, floor: Floor, of: str) -> Iterator[Comparison]:
-    questions = itertools.cycle([one.question for one in load_questions()])
+    questions = itertools.cycle([question.question for question in load_questions()])
 
     def both(
         name: str,

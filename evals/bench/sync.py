@@ -145,7 +145,7 @@ def _cpu(action: Callable[[], object]) -> float:
 
 def _line(name: str, times: list[tuple[float, float]]) -> str:
     ours, floors = zip(*times, strict=True)
-    ratio = median(one / floor for one, floor in times)
+    ratio = median(item / floor for item, floor in times)
     return Comparison(name, "bare SQL", median(ours), median(floors), ratio, None).line()
 
 

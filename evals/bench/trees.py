@@ -43,11 +43,11 @@ def report() -> Iterator[str]:
 
 
 def _make(project: Path, number: int) -> None:
-    for one in range(number):
-        folder = project / f"p{one // _ABOVE}" / f"q{one // _FOLDER}"
-        if one % _FOLDER == 0:
+    for item in range(number):
+        folder = project / f"p{item // _ABOVE}" / f"q{item // _FOLDER}"
+        if item % _FOLDER == 0:
             folder.mkdir(parents=True)
-        (folder / f"f{one}.py").write_text(f"x = {one}\n" * (10 + one % 80), "utf-8")
+        (folder / f"f{item}.py").write_text(f"x = {item}\n" * (10 + item % 80), "utf-8")
     _git(project, "init", "-q")
     _git(project, "add", ".")
     _git(project, "-c", "user.name=bench", "-c", "user.email=bench@example.org", "commit", "-qm", "all")

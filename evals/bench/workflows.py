@@ -110,7 +110,7 @@ def bare_commit(path: Path, size: int) -> Callable[[], None]:
 
 def _line(what: str, bar: float, rounds: list[tuple[float, float]]) -> str:
     ours, floor = (median(column) for column in zip(*rounds, strict=True))
-    ratio = median(one / bare for one, bare in rounds)
+    ratio = median(item / bare for item, bare in rounds)
     return (
         f"{what}: {ours:.0f} us; one bare WAL commit of such a row {floor:.1f} us"
         f"  {ratio:.2f}x  bar {bar:g}x  {'ok' if ratio <= bar else 'OVER'}"

@@ -127,7 +127,7 @@ def _card(arguments: list[str], draw: random.Random) -> str:
     brand, form = arguments[0].split(" ")[0], arguments[1]
     prefix, length = _CARDS[brand]
     digits = prefix + "".join(draw.choice(string.digits) for _ in range(length - 1 - len(prefix)))
-    total = sum(sum(divmod(int(one) * (2 - at % 2), 10)) for at, one in enumerate(reversed(digits)))
+    total = sum(sum(divmod(int(digit) * (2 - at % 2), 10)) for at, digit in enumerate(reversed(digits)))
     digits += str(-total % 10)
     if form == "plain":
         return digits
@@ -145,9 +145,9 @@ def _cut(text: str, sizes: tuple[int, ...]) -> Iterator[str]:
 def _iban(arguments: list[str], draw: random.Random) -> str:
     country, form = arguments
     account = "".join(
-        draw.choice(string.digits if one == "9" else string.ascii_uppercase) for one in _BANKS[country]
+        draw.choice(string.digits if bank == "9" else string.ascii_uppercase) for bank in _BANKS[country]
     )
-    number = int("".join(str(int(one, 36)) for one in account + country + "00"))
+    number = int("".join(str(int(item, 36)) for item in account + country + "00"))
     iban = f"{country}{98 - number % 97:02}{account}"
     if form == "lower":
         return iban.lower()

@@ -101,7 +101,7 @@ def main(half: str) -> None:
     for line in filter(None, TEXTS[half].splitlines()):
         for _ in range(_EACH):
             text, spans = _made(line.replace("\\n", "\n"))
-            found = {one.span for one in classify(text).findings if one.label == "national_id"}
+            found = {finding.span for finding in classify(text).findings if finding.label == "national_id"}
             near = {span for span in spans if any(abs(span[0] - a) + abs(span[1] - b) < 3 for a, b in found)}
             wanted, hits, raised = wanted + len(spans), hits + len(near), raised + len(found) - len(near)
             if near != set(spans) or len(found) != len(near):
@@ -129,7 +129,7 @@ def _made(line: str) -> tuple[str, list[tuple[int, int]]]:
 
 def checked(text: str) -> str:
     """The check digit of ICAO 9303, part 3: weights 7, 3, 1; letters count from 10, `<` is 0."""
-    values = (0 if one == "<" else int(one, 36) for one in text)
+    values = (0 if item == "<" else int(item, 36) for item in text)
     return str(sum(value * (7, 3, 1)[at % 3] for at, value in enumerate(values)) % 10)
 
 
@@ -141,7 +141,7 @@ def _of(form: str) -> Callable[[], str]:
             "9": lambda: random.choice("0123456789"),
             "A": lambda: random.choice("ABCDEFGHJKLMNPRSTUVWXYZ"),
         }
-        return "".join(kinds[one]() if one in kinds else one for one in form)
+        return "".join(kinds[item]() if item in kinds else item for item in form)
 
     return made
 
@@ -156,7 +156,7 @@ def _serial(first: str) -> str:
 
 def _de_licence() -> str:
     number = _of("A999")() + "".join(random.choices(_SERIAL, k=5))
-    total = sum(int(one, 36) * weight for one, weight in zip(number, range(9, 0, -1), strict=True)) % 11
+    total = sum(int(item, 36) * weight for item, weight in zip(number, range(9, 0, -1), strict=True)) % 11
     return number + ("X" if total == 10 else str(total)) + random.choice("123")
 
 
@@ -185,8 +185,8 @@ def _mrz_card() -> str:
 
 
 def _numbers(forms: str) -> Iterator[tuple[str, Callable[[], str]]]:
-    for one in forms.split():
-        name, _, form = one.partition("=")
+    for word in forms.split():
+        name, _, form = word.partition("=")
         yield name, _of(form)
 
 

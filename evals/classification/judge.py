@@ -22,11 +22,11 @@ def main(arguments: Sequence[str]) -> None:
     """Print the figures of one half."""
     corpus = list(texts(arguments[0] if arguments else "dev"))
     right, missed, raised, alarms = Counter[str](), Counter[str](), Counter[str](), 0
-    for one in corpus:
+    for text in corpus:
         found = {
-            (label if label in LABELS else "secret", start, end) for label, start, end in _found(one.text)
+            (label if label in LABELS else "secret", start, end) for label, start, end in _found(text.text)
         }
-        wanted = set(one.spans)
+        wanted = set(text.spans)
         hits = {want for want in wanted if any(_same(want, item) for item in found)}
         wrong = {item for item in found if not any(_same(want, item) for want in wanted)}
         right.update(label for label, *_ in hits)
@@ -34,11 +34,11 @@ def main(arguments: Sequence[str]) -> None:
         raised.update(label for label, *_ in wrong)
         alarms += bool(wrong) and not wanted
         if "--misses" in arguments and (wanted - hits or wrong):
-            shown = [(label, one.text[start:end]) for label, start, end in (wanted - hits) | wrong]
-            print(f"{one.text!r}: {shown}")
+            shown = [(label, text.text[start:end]) for label, start, end in (wanted - hits) | wrong]
+            print(f"{text.text!r}: {shown}")
     for label in (*LABELS, "secret"):
         print(f"{label:12} {_figures(right[label], missed[label], raised[label])}")
-    benign = sum(not one.spans for one in corpus)
+    benign = sum(not item.spans for item in corpus)
     print(f"{'all':12} {_figures(right.total(), missed.total(), raised.total())}")
     print(f"false alarms {alarms / benign:.3f} of {benign} texts that hold nothing")
     times = sorted(_timed(corpus))
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _found(text: str) -> list[tuple[str, int, int]]:
-    return [(one.label, one.start, one.end) for one in classify(text).findings]
+    return [(finding.label, finding.start, finding.end) for finding in classify(text).findings]
 
 
 def _same(want: tuple[str, int, int], item: tuple[str, int, int]) -> bool:
@@ -61,7 +61,7 @@ def _figures(right: int, missed: int, raised: int) -> str:
 
 
 def _timed(corpus: Sequence[Text]) -> list[float]:
-    filled = [(_FILLER + one.text + " " + _FILLER * 5)[:_LENGTH] for one in corpus]
+    filled = [(_FILLER + item.text + " " + _FILLER * 5)[:_LENGTH] for item in corpus]
     for text in filled:
         classify(text)
     spent = []

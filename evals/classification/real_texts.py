@@ -67,9 +67,9 @@ def _split(kind: str, file: Path) -> Iterator[str]:
     except (OSError, EOFError, UnicodeDecodeError):
         return
     for part in _docstrings(text) if kind == "docstring" else (text,):
-        for one in _BREAK.split(part):
-            if _SHORTEST <= len(one.strip()) <= _LONGEST and "\0" not in one:
-                yield one.strip()
+        for word in _BREAK.split(part):
+            if _SHORTEST <= len(word.strip()) <= _LONGEST and "\0" not in word:
+                yield word.strip()
 
 
 def _docstrings(code: str) -> Iterator[str]:

@@ -74,7 +74,8 @@ def answers(found: Sequence[Pair]) -> Iterator[Answer]:
             for line in _RECORDS.read_text("utf-8").splitlines():
                 brain.remember(json.loads(line)["text"], force=True)
             ids = {
-                one: brain.remember(one, force=True) for one in dict.fromkeys(pair.memory for pair in found)
+                fromkey: brain.remember(fromkey, force=True)
+                for fromkey in dict.fromkeys(pair.memory for pair in found)
             }
             for pair in found:
                 verdict = brain.explain(pair.text)
@@ -91,21 +92,21 @@ def main() -> None:
     parser.add_argument("--wrong", action="store_true", help="list the pairs that were judged wrongly")
     arguments = parser.parse_args()
     made = list(answers(pairs(arguments.half)))
-    total, merged = Counter(one.pair.kind for one in made), Counter[str]()
-    for one in made:
-        merged[one.pair.kind] += one.right or one.elsewhere
+    total, merged = Counter(item.pair.kind for item in made), Counter[str]()
+    for answer in made:
+        merged[answer.pair.kind] += answer.right or answer.elsewhere
     print(f"{'kind':24}{'pairs':>6}{'merged':>8}")
     for kind in _KINDS.values():
         print(f"{kind:24}{total[kind]:6}{merged[kind]:8}")
-    right = sum(one.right for one in made if one.pair.kind in SAME)
+    right = sum(item.right for item in made if item.pair.kind in SAME)
     everything = sum(merged.values())
     complete = sum(total[kind] for kind in SAME)
     print(f"precision {right / everything:.3f} ({right} of {everything} merges)")
     print(f"completeness {right / complete:.3f} ({right} of {complete} restatements and paraphrases)")
     if arguments.wrong:
-        for one in made:
-            if one.right != (one.pair.kind in SAME) or one.elsewhere:
-                print(f"{one.pair.kind}: {one.pair.memory} | {one.pair.text} | {one.reason}")
+        for answer in made:
+            if answer.right != (answer.pair.kind in SAME) or answer.elsewhere:
+                print(f"{answer.pair.kind}: {answer.pair.memory} | {answer.pair.text} | {answer.reason}")
 
 
 if __name__ == "__main__":

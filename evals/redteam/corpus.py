@@ -73,18 +73,20 @@ def corpus(half: str, seed: int = 7) -> list[Text]:
     chance = random.Random(f"{half}{seed}")
     texts = written(half)
     more = []
-    for one in texts:
-        if not one.attacks:
+    for text in texts:
+        if not text.attacks:
             if chance.random() < 0.3:
                 name = chance.choice(("base64", "percent", "html", "mail"))
-                more.append(one._replace(text=({**DISGUISES, **CARRIERS}[name])(one.text, chance), how=name))
+                more.append(
+                    text._replace(text=({**DISGUISES, **CARRIERS}[name])(text.text, chance), how=name)
+                )
             continue
-        latin = one.text.isascii()
+        latin = text.text.isascii()
         name = chance.choice(list(DISGUISES) if latin else ["zero width", "base64", "percent"])
-        more.append(one._replace(text=DISGUISES[name](one.text, chance), how=name))
-        if one.origin != "user":
+        more.append(text._replace(text=DISGUISES[name](text.text, chance), how=name))
+        if text.origin != "user":
             name = chance.choice(list(CARRIERS))
-            more.append(one._replace(text=CARRIERS[name](one.text, chance), how=name))
+            more.append(text._replace(text=CARRIERS[name](text.text, chance), how=name))
     return texts + more
 
 
@@ -167,7 +169,7 @@ def _passages(path: Path) -> Iterator[str]:
         except (SyntaxError, ValueError):
             return
         found = (ast.get_docstring(node) or "" for node in ast.walk(tree) if isinstance(node, _DOCUMENTED))
-        yield from (one[:_MOST] for one in found if len(one) >= _LEAST)
+        yield from (item[:_MOST] for item in found if len(item) >= _LEAST)
         return
     for start in range(0, min(len(text), 20 * _MOST), _MOST):
         if len(part := text[start : start + _MOST]) >= _LEAST:

@@ -102,11 +102,11 @@ def _entries(lines: Iterable[Any]) -> Iterable[str]:
             yield from (entry.strip().lower() for entry in str(line).split(",") if entry.strip())
 
 
-def windows_of(signs: Lexicon, one: Text) -> list[Features]:
+def windows_of(signs: Lexicon, sample: Text) -> list[Features]:
     """The features of each window of a text, and of the texts that are encoded in it."""
-    plain = plain_text(one.text)
+    plain = plain_text(sample.text)
     texts = [plain, *(plain_text(hidden.text) for hidden in hidden_texts(plain.text))]
-    return list(chain.from_iterable(_windows(signs, text, one.origin in MAY_INSTRUCT) for text in texts))
+    return list(chain.from_iterable(_windows(signs, text, sample.origin in MAY_INSTRUCT) for text in texts))
 
 
 def _windows(signs: Lexicon, plain: Any, trusted: bool) -> Iterator[Features]:
@@ -196,11 +196,11 @@ def fit(texts: Sequence[Text]) -> dict[str, Any]:
     """
     words = lexicon()
     signs = Lexicon(words)
-    rows = [(owner, features) for owner, one in enumerate(texts) for features in windows_of(signs, one)]
+    rows = [(owner, features) for owner, text in enumerate(texts) for features in windows_of(signs, text)]
     names = feature_names(texts, rows)
     table = Table([features for _, features in rows], names)
     owners = np.array([owner for owner, _ in rows])
-    attacks = np.array([one.attacks for one in texts])[owners]
+    attacks = np.array([text.attacks for text in texts])[owners]
     counts = _counts(texts)[owners]
     taken = np.ones(len(rows), dtype=bool)
     for _ in range(_ROUNDS):
@@ -225,14 +225,16 @@ def fit(texts: Sequence[Text]) -> dict[str, Any]:
 
 def _counts(texts: Sequence[Text]) -> Any:
     """The weight of each text: less where its source has many, more for a look-alike of the nearest kind."""
-    sizes = Counter((one.source, one.attacks) for one in texts)
-    return np.array([sizes[one.source, one.attacks] ** -_SOURCE_POWER * _importance(one) for one in texts])
+    sizes = Counter((text.source, text.attacks) for text in texts)
+    return np.array(
+        [sizes[text.source, text.attacks] ** -_SOURCE_POWER * _importance(text) for text in texts]
+    )
 
 
-def _importance(one: Text) -> float:
-    if one.attacks:
-        return _OF_LANGUAGE if one.source == "languages-fit" else 1.0
-    return _NEAREST.get(one.source, 1.0) * _OF_KIND.get(one.kind, 1.0)
+def _importance(sample: Text) -> float:
+    if sample.attacks:
+        return _OF_LANGUAGE if sample.source == "languages-fit" else 1.0
+    return _NEAREST.get(sample.source, 1.0) * _OF_KIND.get(sample.kind, 1.0)
 
 
 def _classes(attacks: Sequence[tuple[Features, str]]) -> dict[str, dict[str, float]]:
@@ -272,11 +274,11 @@ def for_both(texts: Sequence[Text]) -> list[Text]:
 
     Who may give no instructions gives none of these either; what a tool may say, a user may.
     """
-    more = [one._replace(origin="tool") for one in texts if one.attacks and one.origin == "user"]
+    more = [text._replace(origin="tool") for text in texts if text.attacks and text.origin == "user"]
     more += [
-        one._replace(origin="user")
-        for one in texts
-        if one.origin != "user" and one.label in (BENIGN, Category.INJECTION)
+        text._replace(origin="user")
+        for text in texts
+        if text.origin != "user" and text.label in (BENIGN, Category.INJECTION)
     ]
     return [*texts, *more]
 
@@ -292,20 +294,20 @@ def carried(texts: Sequence[Text]) -> list[Text]:
     """Attacks in data once more, each at the end of a line of a benign text in its language."""
     chance = random.Random(1)
     hosts = defaultdict[str, list[str]](list)
-    for one in texts:
-        if one.kind and not one.attacks and one.origin not in MAY_INSTRUCT and 300 < len(one.text) < 3000:
-            hosts[one.lang].append(one.text)
+    for item in texts:
+        if item.kind and not item.attacks and item.origin not in MAY_INSTRUCT and 300 < len(item.text) < 3000:
+            hosts[item.lang].append(item.text)
     more = list[Text]()
-    for one in texts:
-        if not one.attacks or len(one.text) > 1500 or not hosts[one.lang]:
+    for item in texts:
+        if not item.attacks or len(item.text) > 1500 or not hosts[item.lang]:
             continue
-        wanted = one.origin not in MAY_INSTRUCT and chance.random() < _CARRIED_SHARE
-        for _ in range(_CARRIED_LANGUAGES if one.source == "languages-fit" else int(wanted)):
-            host, lead = chance.choice(hosts[one.lang]), chance.choice(_LEADS)
+        wanted = item.origin not in MAY_INSTRUCT and chance.random() < _CARRIED_SHARE
+        for _ in range(_CARRIED_LANGUAGES if item.source == "languages-fit" else int(wanted)):
+            host, lead = chance.choice(hosts[item.lang]), chance.choice(_LEADS)
             at = host.find("\n", chance.randrange(len(host)))
             at = at if at > 0 else len(host)
-            text = f"{host[:at]}\n{lead}{one.text}{' -->' * (lead == '<!-- ')}\n{host[at:]}"
-            more.append(one._replace(text=text, origin="tool", how="carried"))
+            text = f"{host[:at]}\n{lead}{item.text}{' -->' * (lead == '<!-- ')}\n{host[at:]}"
+            more.append(item._replace(text=text, origin="tool", how="carried"))
     return more
 
 
@@ -317,10 +319,10 @@ def chosen_threshold(data: Mapping[str, Any], texts: Iterable[Text], *, may_inst
     """
     model = model_of(data, 1.0)
     scores = defaultdict[str, list[float]](list)
-    for one in texts:
-        kind = one.kind or ("look-alike" if one.source in _LOOK_ALIKES else "doc")
-        if not one.attacks and (one.origin in MAY_INSTRUCT) is may_instruct:
-            scores[kind].append(check_with(model, one.text, one.origin).score)
+    for text in texts:
+        kind = text.kind or ("look-alike" if text.source in _LOOK_ALIKES else "doc")
+        if not text.attacks and (text.origin in MAY_INSTRUCT) is may_instruct:
+            scores[kind].append(check_with(model, text.text, text.origin).score)
     several = {
         kind: sorted(group, reverse=True) for kind, group in scores.items() if len(group) >= _LEAST_OF_KIND
     }
@@ -332,7 +334,7 @@ def chosen_threshold(data: Mapping[str, Any], texts: Iterable[Text], *, may_inst
 def fitted() -> dict[str, Any]:
     """The model's data, as it is written."""
     texts, choosing = [*part_of("fit"), *gathered("fit")], [*part_of("choose"), *gathered("choose")]
-    if not any(one.kind for one in texts):
+    if not any(text.kind for text in texts):
         raise SystemExit("REDTEAM_TEXTS: no texts (make them by python -m evals.redteam.gather FOLDER OUT)")
     data = fit(for_both([*texts, *carried(texts)]))
     threshold = {

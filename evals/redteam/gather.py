@@ -79,7 +79,7 @@ def pages(path: Path, options: Options) -> Found:
 
 def readmes(path: Path, options: Options) -> Found:
     body = _read(path).partition("\n\n")[2]
-    yield from (one for one in _pieces(body, "security") if not _QUOTED.search(one[1]))
+    yield from (piece for piece in _pieces(body, "security") if not _QUOTED.search(piece[1]))
 
 
 def lines(path: Path, options: Options) -> Found:
@@ -101,9 +101,9 @@ def chats(path: Path, options: Options) -> Found:
     text = path.read_text(encoding="utf-8")
     end = text.rindex("\n  },") if not text.rstrip().endswith("]") else len(text)
     seen = set[str]()
-    for one in json.loads(text[:end] + ("\n  }]" if end < len(text) else "")):
-        name = one["id"].rpartition("_")[0] or one["id"]
-        number, turns = _number(name), one["conversations"]
+    for load in json.loads(text[:end] + ("\n  }]" if end < len(text) else "")):
+        name = load["id"].rpartition("_")[0] or load["id"]
+        number, turns = _number(name), load["conversations"]
         own = [turn["value"] for turn in turns if turn["from"] in ("human", "user")]
         if name in seen or number % _THIRDS != options["third"] or not own:
             continue
@@ -124,13 +124,13 @@ def dialogs(path: Path, options: Options) -> Found:
     if path.suffix == ".aiml":
         pairs = re.findall(r"(?s)<pattern>(.*?)</pattern>.*?<template>(.*?)</template>", text)
         turns = [
-            part for asked, said in pairs for part in (asked.lower(), _TAG.sub("", said).strip()) if part
+            part for asked, pair in pairs for part in (asked.lower(), _TAG.sub("", pair).strip()) if part
         ]
     elif path.suffix == ".json":
         turns = []
-        for one in sorted(json.loads(text).items())[:1200]:
-            said = [" ".join(part["text"] for part in turn) for turn in one[1]["messages"]]
-            yield "people", "\n".join(said[1 : _DIALOG + 3])[:2500]
+        for load in sorted(json.loads(text).items())[:1200]:
+            messages = [" ".join(part["text"] for part in turn) for turn in load[1]["messages"]]
+            yield "people", "\n".join(messages[1 : _DIALOG + 3])[:2500]
     else:
         turns = [str(turn) for talk in yaml.safe_load(text).get("conversations", ()) for turn in talk]
     for start in range(0, len(turns), 2 * _DIALOG):
@@ -159,13 +159,13 @@ def issues(path: Path, options: Options) -> Found:
     """Titles and bodies of issues and pull requests, and long messages of commits, of recorded answers."""
     waiting = [json.loads(line) for line in _read(path).splitlines() if line.startswith(('{"', '[{"'))]
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, dict):
-            if isinstance(body := one.get("body") or one.get("message"), str) and len(body) > 100:
-                yield "issue", f"{one.get('title') or ''}\n{body}"[:5000]
-            waiting += one.values()
-        elif isinstance(one, list):
-            waiting += one
+        node = waiting.pop()
+        if isinstance(node, dict):
+            if isinstance(body := node.get("body") or node.get("message"), str) and len(body) > 100:
+                yield "issue", f"{node.get('title') or ''}\n{body}"[:5000]
+            waiting += node.values()
+        elif isinstance(node, list):
+            waiting += node
 
 
 def tools(path: Path, options: Options) -> Found:
@@ -179,24 +179,24 @@ def tools(path: Path, options: Options) -> Found:
         return
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and any(
-            "tool" in ast.unparse(one) for one in node.decorator_list
+            "tool" in ast.unparse(expr) for expr in node.decorator_list
         ):
             if doc := ast.get_docstring(node):
                 yield "tooldesc", f"{node.name}\n{doc}"[:4000]
         elif (
             isinstance(node, ast.keyword)
             and node.arg in ("description", "instructions")
-            and len(said := _string(node.value)) > 40
+            and len(description := _string(node.value)) > 40
         ):
-            yield "tooldesc", said
+            yield "tooldesc", description
 
 
 def labelled(path: Path, options: Options) -> Found:
     text = _read(path)
-    for one in json.loads(text) if path.suffix == ".json" else map(json.loads, text.splitlines()):
+    for load in json.loads(text) if path.suffix == ".json" else map(json.loads, text.splitlines()):
         yield (
-            ("" if one.get("label") == 0 else "attack"),
-            (one.get("message") or one["text"]).replace("{canary}", "CN-4711"),
+            ("" if load.get("label") == 0 else "attack"),
+            (load.get("message") or load["text"]).replace("{canary}", "CN-4711"),
         )
 
 
@@ -213,7 +213,7 @@ def strings(path: Path, options: Options) -> Found:
         elif key and isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == key:
             yield "attack", _string(node.args[0])
     if not key:
-        yield from (("attack", one) for one in _long_strings(tree) if _ORDER.search(one))
+        yield from (("attack", string) for string in _long_strings(tree) if _ORDER.search(string))
 
 
 def _long_strings(node: ast.AST) -> Iterator[str]:
@@ -238,8 +238,8 @@ def _string(node: ast.AST | None) -> str:
 
 
 READERS: Mapping[str, Callable[[Path, Options], Found]] = {
-    one.__name__: one
-    for one in (
+    item.__name__: item
+    for item in (
         passages,
         pages,
         readmes,
@@ -262,11 +262,11 @@ def _texts(folder: Path, source: str, options: Options, taken: set[str]) -> Iter
         pattern = options["files"].replace("{lang}", name)
         root = Path("/") if pattern.startswith("/") else folder
         paths = sorted(
-            (one for one in root.glob(pattern.lstrip("/")) if one.is_file()),
-            key=lambda one: _number(one.name),
+            (path for path in root.glob(pattern.lstrip("/")) if path.is_file()),
+            key=lambda path: _number(path.name),
         )
         count = 0
-        for kind, text in (one for path in paths for one in _found(path, options)):
+        for kind, text in (item for path in paths for item in _found(path, options)):
             if count == options["most"]:
                 break
             attack = kind == "attack"
@@ -314,7 +314,7 @@ def main(arguments: Sequence[str]) -> None:
             for source, options in named[part].items():
                 texts = list(_texts(folder, source, options, taken))
                 print(f"{part} {source}: {len(texts)}")
-                file.writelines(json.dumps(one._asdict()) + "\n" for one in texts)
+                file.writelines(json.dumps(text._asdict()) + "\n" for text in texts)
 
 
 if __name__ == "__main__":

@@ -32,13 +32,13 @@ def wilson(hits: int, total: int) -> tuple[float, float]:
     return max(0.0, middle - spread), min(1.0, middle + spread)
 
 
-def script(one: Text) -> str:
+def script(sample: Text) -> str:
     """True if a text is plain ASCII, has other letters of Latin, or another script."""
-    if one.text.isascii():
+    if sample.text.isascii():
         return "ascii"
     return (
         "latin"
-        if sum(char > "\u024f" and char.isalpha() for char in one.text) * 4 < len(one.text)
+        if sum(char > "\u024f" and char.isalpha() for char in sample.text) * 4 < len(sample.text)
         else "other"
     )
 
@@ -51,7 +51,7 @@ def line(name: str, judged: Judged) -> str:
 
 
 def _print_groups(name: str, judged: Judged, key: Callable[[Text], str]) -> None:
-    groups = Counter(key(one) for one, _ in judged)
+    groups = Counter(key(text) for text, _ in judged)
     parts = (
         line(group, [pair for pair in judged if key(pair[0]) == group]) for group, _ in groups.most_common()
     )
@@ -62,13 +62,13 @@ def main(arguments: Sequence[str]) -> None:
     """Print the figures of one part."""
     part = arguments[0] if arguments and arguments[0] in PARTS else "judge"
     texts = part_of(part)
-    verdicts = [(one, check(one.text, origin=one.origin)) for one in texts]
+    verdicts = [(item, check(item.text, origin=item.origin)) for item in texts]
     attacks = [pair for pair in verdicts if pair[0].attacks]
     benign = [pair for pair in verdicts if not pair[0].attacks]
     print(line("attacks found", attacks))
     print(line("false alarms", benign))
     hits = [pair for pair in attacks if pair[1].flagged]
-    right = sum(one.label in verdict.categories for one, verdict in hits)
+    right = sum(hit.label in verdict.categories for hit, verdict in hits)
     print(f"class of these right: {right / max(len(hits), 1):.3f}")
     _print_groups("by class", attacks, lambda one: one.label)
     _print_groups("by origin", attacks, lambda one: one.origin)
@@ -83,11 +83,11 @@ def main(arguments: Sequence[str]) -> None:
         false = sum(verdict.score >= level for _, verdict in benign) / max(len(benign), 1)
         print(f"from {level}: {found:.3f} found, {false:.4f} false alarms")
     if "--misses" in arguments:
-        for one, verdict in verdicts:
-            if verdict.flagged is not one.attacks:
+        for text, verdict in verdicts:
+            if verdict.flagged is not text.attacks:
                 rules = [(finding.rule, round(finding.score, 2)) for finding in verdict.findings]
                 print(
-                    f"{one.label} {one.origin} {one.source} {verdict.score:.2f}: {one.text[:160]!r} {rules}"
+                    f"{text.label} {text.origin} {text.source} {verdict.score:.2f}: {text.text[:160]!r} {rules}"
                 )
     if "--documents" in arguments:
         _judge_documents(int(arguments[arguments.index("--documents") + 1]))
@@ -98,11 +98,13 @@ def main(arguments: Sequence[str]) -> None:
 def _judge_documents(most: int) -> None:
     every = list(documentation())
     passages = every[:: max(1, len(every) // most)][:most]
-    print(line("false alarms on documentation", [(one, check(one.text, origin="tool")) for one in passages]))
+    print(
+        line("false alarms on documentation", [(text, check(text.text, origin="tool")) for text in passages])
+    )
 
 
 def _timed(texts: Sequence[Text]) -> list[float]:
-    every = "\n".join(one.text for one in texts)
+    every = "\n".join(text.text for text in texts)
     times = []
     for start in range(0, min(len(every), 200 * _LENGTH), _LENGTH):
         part = every[start : start + _LENGTH]

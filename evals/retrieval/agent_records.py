@@ -151,8 +151,8 @@ def overlaps(questions: Sequence[Question], records: Iterable[dict[str, str]]) -
     connection.execute("CREATE VIRTUAL TABLE stems USING fts5vocab(t, instance)")
     texts = {record["id"]: record["text"] for record in records}
     keys = [*texts, *(question.id for question in questions)]
-    said = [*texts.values(), *(" ".join(words(question.question)) for question in questions)]
-    connection.executemany("INSERT INTO t (rowid, text) VALUES (?, ?)", list(enumerate(said)))
+    documents = [*texts.values(), *(" ".join(words(question.question)) for question in questions)]
+    connection.executemany("INSERT INTO t (rowid, text) VALUES (?, ?)", list(enumerate(documents)))
     stems: dict[str, set[str]] = defaultdict(set)
     for term, row in connection.execute("SELECT term, doc FROM stems"):
         stems[keys[row]].add(term)

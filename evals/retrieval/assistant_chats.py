@@ -96,24 +96,24 @@ STYLES = (
 def chats_of_records() -> list[Corpus]:
     """Chats about this project; every text that answers a question is in one of them, and every question asked once."""
     records, asked = agent_records.load_records(), agent_records.load_questions()
-    evidence = {one for question in asked for one in question.evidence}
+    evidence = {entry for question in asked for entry in question.evidence}
     filler = [record for record in records if record["id"] not in evidence]
     nearest, texts = _nearest(filler), {record["id"]: record["text"] for record in records}
     chat_of = agent_records.parts(records, PARTS)
     chats: list[Corpus] = []
     for number in range(PARTS):
         inside = [record["id"] for record in records if chat_of[record["id"]] == number]
-        told = [one for one in inside if one in evidence]
+        relevant = [entry for entry in inside if entry in evidence]
         writer = _Writer(
             f"chat {number}",
             STYLES[number % len(STYLES)],
             Random(_SEED + number),
             nearest,
         )
-        for one in told:
-            writer.exchange(one, texts[one])
-        mine = [one for one in asked if chat_of[one.evidence[0]] == number]
-        questions = [writer.question(one.question, one.evidence) for one in mine]
+        for item in relevant:
+            writer.exchange(item, texts[item])
+        mine = [question for question in asked if chat_of[question.evidence[0]] == number]
+        questions = [writer.question(question.question, question.evidence) for question in mine]
         chats.append(Corpus(writer.name, tuple(writer.rows), tuple(questions)))
     return chats
 
@@ -138,22 +138,22 @@ def chats_of_people(conversations: Sequence[Corpus]) -> list[Corpus]:
                 Random(_SEED + number),
                 nearest,
             )
-            said = [row for row in conversation.rows if row.speaker == person]
-            for row in said:
+            turns = [row for row in conversation.rows if row.speaker == person]
+            for row in turns:
                 writer.repeat_back(row.id, row.text, session=row.session, at=row.happened_at)
-            questions = list(_asked_by(person, conversation, {row.id for row in said}, writer))
+            questions = list(_asked_by(person, conversation, {row.id for row in turns}, writer))
             chats.append(Corpus(writer.name, tuple(writer.rows), tuple(questions)))
     return chats
 
 
-def _asked_by(person: str, conversation: Corpus, said: set[str], writer: _Writer) -> Iterator[Question]:
+def _asked_by(person: str, conversation: Corpus, ids: set[str], writer: _Writer) -> Iterator[Question]:
     """The questions about a person, two of three in that person's words."""
     mine = re.compile(rf"\b{re.escape(person)}'s\b")
     name = re.compile(rf"\b{re.escape(person)}\b")
     for number, question in enumerate(conversation.questions):
         if (
             question.category == "adversarial"
-            or not question.evidence <= said
+            or not question.evidence <= ids
             or not name.search(question.text)
         ):
             continue
@@ -161,7 +161,7 @@ def _asked_by(person: str, conversation: Corpus, said: set[str], writer: _Writer
         if number % 3:
             text = name.sub("I", mine.sub("my", text))
             text = re.sub(r"\b(is|was|has|does) I\b", lambda found: _FOR_I[found[1]] + " I", text)
-        yield Question(text, "user", frozenset(writer.ids[one] for one in question.evidence))
+        yield Question(text, "user", frozenset(writer.ids[item] for item in question.evidence))
 
 
 _FOR_I = {"is": "am", "was": "was", "has": "have", "does": "do"}
@@ -220,14 +220,14 @@ class _Writer:
 
     def question(self, text: str, evidence: Sequence[str]) -> Question:
         """A question, in one of the ways in which people ask an assistant."""
-        by = next((self._said_by[one] for one in evidence if one in self._said_by), "user")
+        by = next((self._said_by[item] for item in evidence if item in self._said_by), "user")
         frames = _OF_ASSISTANT if by == "assistant" else _OF_USER
         way = self._random.random()
         if way < 0.4 and by != "tool":
             text = self._random.choice(frames).format(question=text)
         elif way < 0.55:
             text = self._random.choice(_POLITE).format(question=text)
-        return Question(text, by, frozenset(self.ids[one] for one in evidence if one in self.ids))
+        return Question(text, by, frozenset(self.ids[item] for item in evidence if item in self.ids))
 
     def _answer(self, text: str) -> str:
         words = text.rstrip(".!?").split()
@@ -254,4 +254,4 @@ def _topic(text: str) -> str:
 def _nearest(records: Sequence[dict[str, str]]) -> agent_records.Search:
     """The texts of the k records that share the rarest of a text's first words with it."""
     search, texts = agent_records.bm25(records), {record["id"]: record["text"] for record in records}
-    return lambda text, k: [texts[one] for one in search(" ".join(agent_records.words(text)[:12]), k)]
+    return lambda text, k: [texts[item] for item in search(" ".join(agent_records.words(text)[:12]), k)]

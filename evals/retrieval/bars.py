@@ -87,15 +87,15 @@ def compared(conversations: Sequence[Corpus] = (), *, vectors: bool = True) -> I
 def report(conversations: Sequence[Corpus] = (), *, vectors: bool = True) -> Iterator[str]:
     """One line a kind."""
     yield f"search against its own bm25, held-out questions{'' if vectors else ', without vectors'}"
-    for one in compared(conversations, vectors=vectors):
-        yield one.line()
+    for item in compared(conversations, vectors=vectors):
+        yield item.line()
 
 
 def _by_category(corpora: Iterable[Corpus]) -> Mapping[str, list[Corpus]]:
     found: dict[str, list[Corpus]] = {}
     for corpus in corpora:
         for category in {question.category for question in corpus.questions}:
-            asked = tuple(one for one in corpus.questions if one.category == category)
+            asked = tuple(question for question in corpus.questions if question.category == category)
             found.setdefault(category, []).append(Corpus(corpus.name, corpus.rows, asked))
     return found
 

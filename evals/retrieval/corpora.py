@@ -69,9 +69,9 @@ def load_agent_records() -> list[Corpus]:
             f"records {fold}",
             rows,
             tuple(
-                Question(one.question, one.kind, frozenset(one.evidence))
-                for one in asked
-                if part[one.evidence[0]] % FOLDS == fold
+                Question(question.question, question.kind, frozenset(question.evidence))
+                for question in asked
+                if part[question.evidence[0]] % FOLDS == fold
             ),
         )
         for fold in range(FOLDS)
@@ -94,17 +94,19 @@ def load_documents() -> list[Corpus]:
             text = "\n\n".join(record["text"] for record in inside)
             rows.append(Row(name, "", text, "", _midnight(inside[0]["date"])))
             holding |= {record["id"]: name for record in inside}
-    asked = [one for one in agent_records.load_questions() if one.evidence[0] in holding]
+    asked = [question for question in agent_records.load_questions() if question.evidence[0] in holding]
     return [
         Corpus(
             f"documents {fold}",
             tuple(rows),
             tuple(
                 Question(
-                    one.question, "document", frozenset(holding[at] for at in one.evidence if at in holding)
+                    question.question,
+                    "document",
+                    frozenset(holding[at] for at in question.evidence if at in holding),
                 )
-                for one in asked
-                if part[one.evidence[0]] % FOLDS == fold
+                for question in asked
+                if part[question.evidence[0]] % FOLDS == fold
             ),
         )
         for fold in range(FOLDS)

@@ -147,8 +147,8 @@ def ablation(found: Sequence[Sample], columns: NDArray[np.intp]) -> Iterator[str
     """The loss without each feature, the weights fitted again each time."""
     stores = ("conversation", "conversations", "chat about records", "chat of people", "records")
 
-    def line(kept: NDArray[np.intp]) -> str:
-        placed = cross_validated(found, kept)
+    def line(subset: NDArray[np.intp]) -> str:
+        placed = cross_validated(found, subset)
         results = [Places(placed[store][1]) for store in stores if store in placed]
         return "   ".join(f"{result.hit(5):.3f} {result.mrr:.3f}" for result in results)
 

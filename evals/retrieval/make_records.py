@@ -166,8 +166,8 @@ def _row(header: list[str], cells: list[str]) -> str:
     if not named or (len(cells) == 2 and not header[0]):
         return ": ".join(c for c in cells if c)
     first, *rest = named
-    said = "; ".join(f"{h}: {c}" if h and len(rest) > 1 else c for h, c in rest)
-    return f"{first[0]} {first[1]}: {said}".strip().rstrip(": ")
+    details = "; ".join(f"{h}: {c}" if h and len(rest) > 1 else c for h, c in rest)
+    return f"{first[0]} {first[1]}: {details}".strip().rstrip(": ")
 
 
 def documents(day: dict[str, str]) -> Iterator[Record]:
@@ -203,14 +203,14 @@ def _of_block(block: Block, text: str, name: str, page: str, date: str) -> Itera
         table = block.lines[0].startswith("|")
         if not table and not re.search(r"[.?!;)`\"*]$", piece):  # it leads to code or a table
             continue
-        said = piece if plain_bullet or setting else f"{topic}: {piece}"
+        content = piece if plain_bullet or setting else f"{topic}: {piece}"
         decided = plain_bullet or (_REASON.search(piece) and not table)
         if decided and len(piece.split()) >= 14:
-            yield Record("decision", "decision", date, name, said)
+            yield Record("decision", "decision", date, name, content)
         elif not setting and _ADVICE.search(piece):
-            yield Record("lesson", "lesson", date, name, said)
+            yield Record("lesson", "lesson", date, name, content)
         else:
-            yield Record("fact", category, date, name, said)
+            yield Record("fact", category, date, name, content)
 
 
 def commands(day: dict[str, str]) -> Iterator[Record]:
@@ -221,10 +221,10 @@ def commands(day: dict[str, str]) -> Iterator[Record]:
         (ROOT / page).read_text("utf-8"),
         re.DOTALL,
     ):
-        command, said = found[1], found[3]
-        if "\nCommands:" in said:
+        command, body = found[1], found[3]
+        if "\nCommands:" in body:
             continue
-        about, _, options = said.partition("\nOptions:")
+        about, _, options = body.partition("\nOptions:")
         about = cleaned(re.split(r"\nArguments:", about)[0])
         yield Record("fact", "convention", day[page], page, f"`{command}`: {about}")
         for option in re.split(r"\n  (?=-)", options):
@@ -300,18 +300,18 @@ def sources() -> Iterator[tuple[str, str]]:
 
 def _docstring(node: ast.AST) -> str:
     """Its first paragraphs, up to the sections for arguments, without examples and drawings."""
-    said = (
+    docstring = (
         ast.get_docstring(node)
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
         else ""
     )
-    said = re.split(r"\n(?:Args|Raises|Returns|Attributes|Yields):", said or "")[0]
-    kept = [
+    docstring = re.split(r"\n(?:Args|Raises|Returns|Attributes|Yields):", docstring or "")[0]
+    paragraphs = [
         part
-        for part in said.split("\n\n")
+        for part in docstring.split("\n\n")
         if not re.search(r"^(\s{4}|[│├└┌]|\w.*\s{3,}\S)", part, re.MULTILINE)
     ]
-    return " ".join(sentences(cleaned(" ".join(kept)))[:MAX_SENTENCES]).replace("::", ":")
+    return " ".join(sentences(cleaned(" ".join(paragraphs)))[:MAX_SENTENCES]).replace("::", ":")
 
 
 def docstrings(day: dict[str, str]) -> Iterator[Record]:
@@ -319,8 +319,8 @@ def docstrings(day: dict[str, str]) -> Iterator[Record]:
         tree = ast.parse(text)
         if name.startswith("tests/"):
             continue
-        if len((said := _docstring(tree)).split()) >= 6:
-            yield Record("code_fact", "project", day[name], name, f"{name}: {said}")
+        if len((summary := _docstring(tree)).split()) >= 6:
+            yield Record("code_fact", "project", day[name], name, f"{name}: {summary}")
         for node in tree.body:
             yield from _of_node(node, name, "", day[name])
 
@@ -328,10 +328,10 @@ def docstrings(day: dict[str, str]) -> Iterator[Record]:
 def _of_node(node: ast.stmt, name: str, within: str, date: str) -> Iterator[Record]:
     if not isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
         return
-    said = _docstring(node)
+    summary = _docstring(node)
     least = 22 if node.name.startswith("_") else 13
-    if len(said.split()) >= least and not said.startswith("See "):
-        yield Record("code_fact", "project", date, name, f"`{within}{node.name}` in {name}: {said}")
+    if len(summary.split()) >= least and not summary.startswith("See "):
+        yield Record("code_fact", "project", date, name, f"`{within}{node.name}` in {name}: {summary}")
     if isinstance(node, ast.ClassDef):
         for inner in node.body:
             yield from _of_node(inner, name, f"{node.name}.", date)
@@ -350,9 +350,9 @@ def comments(day: dict[str, str]) -> Iterator[Record]:
             else:
                 found.append((token.start[0], [words]))
         for _, lines in found:
-            said = cleaned(" ".join(lines))
-            if len(said.split()) >= 12 and said[0].isupper():
-                yield Record("note", "project", day[name], name, f"In {name}: {said}")
+            comment = cleaned(" ".join(lines))
+            if len(comment.split()) >= 12 and comment[0].isupper():
+                yield Record("note", "project", day[name], name, f"In {name}: {comment}")
 
 
 def _written(node: ast.expr) -> str:
@@ -380,11 +380,11 @@ def errors(day: dict[str, str]) -> Iterator[Record]:
             ):
                 continue
             message, hint = (cleaned(_written(part)) for part in [*node.args[:2], ast.Constant("")][:2])
-            told = len(message.replace("…", "").split())
+            length = len(message.replace("…", "").split())
             helps = f", what helps: {hint}." if len(hint.replace("…", "").split()) >= 3 else ""
-            if told >= (3 if helps else 8):
-                said = f'When sb says "{message}" ({function}, {name}){helps or ": that is refused."}'
-                yield Record("lesson", "lesson", day[name], name, said)
+            if length >= (3 if helps else 8):
+                lesson = f'When sb says "{message}" ({function}, {name}){helps or ": that is refused."}'
+                yield Record("lesson", "lesson", day[name], name, lesson)
 
 
 def stems(text: str) -> frozenset[str]:
@@ -394,14 +394,14 @@ def stems(text: str) -> frozenset[str]:
 
 def distinct(records: Iterable[Record]) -> Iterator[Record]:
     """The records, without those that say what an earlier one says."""
-    kept: list[tuple[frozenset[str], int]] = []
+    seen: list[tuple[frozenset[str], int]] = []
     for record in records:
         words = stems(record.text.split(": ", 1)[-1])
         if len(record.text.split()) < 7 or len(words) < 4 or _LEFT_OUT.search(record.text):
             continue
-        if any(len(words & other) > ALIKE * min(len(words), len(other)) for other, _ in kept):
+        if any(len(words & other) > ALIKE * min(len(words), len(other)) for other, _ in seen):
             continue
-        kept.append((words, len(words)))
+        seen.append((words, len(words)))
         yield record
 
 

@@ -52,48 +52,52 @@ class _Module:
 
 def load_repository(root: Path = ROOT) -> Related:
     """The repository's modules, classes and decisions."""
-    modules = {one.path: one for one in _modules(root)}
-    rows = {one.path: f"{one.path}: {one.about}" for one in modules.values()}
+    modules = {item.path: item for item in _modules(root)}
+    rows = {item.path: f"{item.path}: {item.about}" for item in modules.values()}
     relations, homes, users = [], defaultdict(set), defaultdict(set)
-    for one in modules.values():
-        for name, about in one.classes:
-            rows[f"{one.path}#{name}"] = f"`{name}` in {one.path}: {about}"
-            relations.append((f"{one.path}#{name}", "part_of", one.path))
-            homes[name].add(one.path)
-        for other in sorted(one.imports & modules.keys()):
-            relations.append((one.path, "depends_on", other))
-            users[other].add(one.path)
+    for module in modules.values():
+        for name, about in module.classes:
+            rows[f"{module.path}#{name}"] = f"`{name}` in {module.path}: {about}"
+            relations.append((f"{module.path}#{name}", "part_of", module.path))
+            homes[name].add(module.path)
+        for other in sorted(module.imports & modules.keys()):
+            relations.append((module.path, "depends_on", other))
+            users[other].add(module.path)
     for page in sorted((root / "docs/decisions").glob("*.md")):
         for number, section in enumerate(re.split(r"^## ", page.read_text("utf-8"), flags=re.MULTILINE)[1:]):
             title, _, body = section.partition("\n")
             rows[f"{page.name}#{number}"] = f"{title}: {' '.join(body.split())}"[:_LONGEST]
             code = _named(body, modules, homes)
-            relations += [(f"{page.name}#{number}", "about", one) for one in sorted(code)]
-    kept = tuple(Row(name, "", text, "", float(at)) for at, (name, text) in enumerate(rows.items()))
-    return Related("repository", kept, tuple(relations), tuple(_questions(_about_modules(modules, users))))
+            relations += [(f"{page.name}#{number}", "about", item) for item in sorted(code)]
+    documents = tuple(Row(name, "", text, "", float(at)) for at, (name, text) in enumerate(rows.items()))
+    return Related(
+        "repository", documents, tuple(relations), tuple(_questions(_about_modules(modules, users)))
+    )
 
 
 def load_noted() -> Related:
     """The records that agents noted, related where one names the module of another, or few name the same."""
     records, corpora = load_records(), load_agent_records()
     modules = {
-        found[1]: one["id"] for one in records if (found := re.match(r"(\S+\.py): ", one["text"])) is not None
+        found[1]: item["id"]
+        for item in records
+        if (found := re.match(r"(\S+\.py): ", item["text"])) is not None
     }
     relations: set[tuple[str, str, str]] = set()
     naming = defaultdict(set)
-    for one in records:
-        for path in re.findall(r"[\w/]+\.py", one["text"]):
-            if modules.get(path, one["id"]) != one["id"]:
-                relations.add((one["id"], "about", modules[path]))
-        for name in re.findall(r"`([^`]{3,60})`", one["text"]):
-            naming[name].add(one["id"])
+    for record in records:
+        for path in re.findall(r"[\w/]+\.py", record["text"]):
+            if modules.get(path, record["id"]) != record["id"]:
+                relations.add((record["id"], "about", modules[path]))
+        for name in re.findall(r"`([^`]{3,60})`", record["text"]):
+            naming[name].add(record["id"])
     for those in naming.values():
         if len(those) <= _SHARED:
             relations |= {(first, "mentions", second) for first, second in combinations(sorted(those), 2)}
     asked = tuple(
-        (fold % 2, Question(one.text, "noted", one.evidence))
+        (fold % 2, Question(question.text, "noted", question.evidence))
         for fold, corpus in enumerate(corpora)
-        for one in corpus.questions
+        for question in corpus.questions
     )
     return Related("records", corpora[0].rows, tuple(sorted(relations)), asked)
 
@@ -154,10 +158,10 @@ def _named(body: str, modules: dict[str, _Module], homes: dict[str, set[str]]) -
 def _about_modules(
     modules: dict[str, _Module], users: dict[str, set[str]]
 ) -> Iterator[tuple[str, str, str, set[str]]]:
-    for path, one in sorted(modules.items()):
-        topic, about = "/".join(path.split("/")[:-1][:3]), one.about.rstrip(".")
+    for path, module in sorted(modules.items()):
+        topic, about = "/".join(path.split("/")[:-1][:3]), module.about.rstrip(".")
         yield topic, "dependents", f"what would a change to this affect: {about}", users.get(path, set())
-        for _, does in one.classes[:1]:
+        for _, does in module.classes[:1]:
             text = f"what uses the thing that {does[0].lower()}{does[1:].rstrip('.')}?"
             yield topic, "two steps", text, users.get(path, set())
         telling = re.findall(r"[A-Za-z]{4,}", about)[::2]

@@ -40,10 +40,10 @@ def report(half: int, share: float = SHARE) -> Iterator[str]:
     """
     for material in (load_repository(), load_noted()):
         store = store_of(material)
-        asked = [one for part, one in material.questions if part == half]
+        asked = [question for part, question in material.questions if part == half]
         yield f"{material.name}: {len(material.rows)} rows, {len(material.relations)} relations"
-        for category in sorted({one.category for one in asked}):
-            yield _line(store, [one for one in asked if one.category == category], share)
+        for category in sorted({question.category for question in asked}):
+            yield _line(store, [question for question in asked if question.category == category], share)
 
 
 def _searching(store: Store, share: float) -> Search:

@@ -53,8 +53,8 @@ class Store:
         """Keep turns in their session; notes of none stand alone."""
         for part in [rows] if session else [[row] for row in rows]:
             self.brain.writer.begin(_SCOPE, session or None)
-            kept = self.brain.writer.keep_all([_record(row) for row in part], Place(self.brain.stack, _SCOPE))
-            self._rows.update(zip(kept, (row.id for row in part), strict=True))
+            uids = self.brain.writer.keep_all([_record(row) for row in part], Place(self.brain.stack, _SCOPE))
+            self._rows.update(zip(uids, (row.id for row in part), strict=True))
 
     def numbers(self) -> dict[str, int]:
         """The numbers of the records, by the ids of their rows."""

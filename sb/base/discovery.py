@@ -50,7 +50,7 @@ def discover(group: str) -> list[DiscoveredComponent]:
     except Exception as error:  # noqa: BLE001 - a broken installation of others must not stop ours
         _log.warning("cannot read the entry points of %s: %s: %s", group, type(error).__name__, error)
         return []
-    return sorted(found, key=lambda one: (one.name, one.qualname))
+    return sorted(found, key=lambda component: (component.name, component.qualname))
 
 
 def load_component(dc: DiscoveredComponent) -> Any:

@@ -109,14 +109,14 @@ def shared(
     """
 
     def apply(ours: tuple[T, ...], theirs: tuple[T, ...]) -> tuple[tuple[T, ...], tuple[str, ...]]:
-        kept: dict[T, None] = dict.fromkeys(entry for entry in ours if entry in fixed)
+        accepted: dict[T, None] = dict.fromkeys(entry for entry in ours if entry in fixed)
         refused = []
         for asked in theirs:
-            met = [overlap for entry in ours if (overlap := meet(entry, asked)) is not None]
-            kept.update(dict.fromkeys(part for part, _ in met))
-            if not any(whole for _, whole in met):
+            overlaps = [overlap for entry in ours if (overlap := meet(entry, asked)) is not None]
+            accepted.update(dict.fromkeys(part for part, _ in overlaps))
+            if not any(whole for _, whole in overlaps):
                 refused.append(str(asked))
-        return tuple(kept), tuple(refused)
+        return tuple(accepted), tuple(refused)
 
     return Narrow(label, apply)
 

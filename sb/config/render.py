@@ -42,7 +42,7 @@ def _plain_json(value: Any) -> Any:
     if isinstance(value, HostPattern | CredentialSource):
         return str(value)
     if is_dataclass(value) and not isinstance(value, type):
-        return {one.name: _plain_json(getattr(value, one.name)) for one in fields(value)}
+        return {field.name: _plain_json(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
         return {key: _plain_json(item) for key, item in value.items()}
     if isinstance(value, tuple):
@@ -79,7 +79,7 @@ def _yaml(value: Any) -> str:
     if isinstance(plain, bool):
         return str(plain).lower()
     if isinstance(plain, list):
-        quoted = (one if _PLAIN.match(one) else f'"{one}"' for one in plain)
+        quoted = (item if _PLAIN.match(item) else f'"{item}"' for item in plain)
         return f"[{', '.join(quoted)}]"
     return str(plain)
 

@@ -72,18 +72,18 @@ def _common(some: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
 
 def _retention() -> Kind[Mapping[str, int]]:
     label = "a duration such as 90d, or a mapping of categories or kinds (* for all) to durations"
-    one, several = duration(label), mapping(duration(), label)
+    kind, several = duration(label), mapping(duration(), label)
 
     def read(value: Any, place: Place) -> Mapping[str, int]:
-        return several.read(value, place) if isinstance(value, Mapping) else {ANY: one.read(value, place)}
+        return several.read(value, place) if isinstance(value, Mapping) else {ANY: kind.read(value, place)}
 
-    return Kind(read, {"anyOf": [one.schema, several.schema]}, label)
+    return Kind(read, {"anyOf": [kind.schema, several.schema]}, label)
 
 
 def _kept(value: Mapping[str, int], names: Iterable[str]) -> tuple[int, str] | None:
     """The seconds for memories of these names, a kind and a category, and the name they are of; the shortest of several."""
-    said = [(value[name], name) for name in names if name in value]
-    return min(said or [(value[name], name) for name in value if name == ANY], default=None)
+    durations = [(value[name], name) for name in names if name in value]
+    return min(durations or [(value[name], name) for name in value if name == ANY], default=None)
 
 
 _AGENTS = listing(matching("an agent's name, or a pattern such as support-*", r"[^\x00-\x1f\x7f]+"))
@@ -144,9 +144,9 @@ class Scopes:
         """The answer to a question, with the patterns that give it."""
         key = name, scope, part
         if key not in self._known:
-            found = [one for layer in self.layers if (one := _answered(layer, name, scope, part))]
-            patterns = tuple(dict.fromkeys(by for one in found for by in one.patterns))
-            values = [one.value for one in found] or [QUESTIONS[name].otherwise]
+            found = [own for layer in self.layers if (own := _answered(layer, name, scope, part))]
+            patterns = tuple(dict.fromkeys(by for item in found for by in item.patterns))
+            values = [item.value for item in found] or [QUESTIONS[name].otherwise]
             self._known[key] = Answer(_strictest(name, part, values), patterns)
         return self._known[key]
 
@@ -178,10 +178,10 @@ def _answered(layer: Mapping[str, Rule], name: str, scope: str, part: Any) -> An
         return pattern == scope, len(pattern)
 
     rules = {pattern: rule for pattern, rule in layer.items() if matches(pattern, scope)}
-    said = {by: QUESTIONS[name].part(rule[name], part) for by, rule in rules.items() if name in rule}
-    if said := {by: value for by, value in said.items() if value is not None}:
-        patterns = tuple(by for by in said if rank(by) == max(map(rank, said)))
-        return Answer(_strictest(name, part, (said[by] for by in patterns)), patterns)
+    answers = {by: QUESTIONS[name].part(rule[name], part) for by, rule in rules.items() if name in rule}
+    if answers := {by: value for by, value in answers.items() if value is not None}:
+        patterns = tuple(by for by in answers if rank(by) == max(map(rank, answers)))
+        return Answer(_strictest(name, part, (answers[by] for by in patterns)), patterns)
     # A scope with a rule about rights is closed to whom no rule names.
     closing = tuple(by for by, rule in rules.items() if name in RIGHTS and not rule.keys().isdisjoint(RIGHTS))
     return Answer((), closing) if closing else None
@@ -233,12 +233,12 @@ def _wider(ours: Scopes, name: str, pattern: str, asked: Any) -> Iterator[str]:
     """The parts of what is asked for that do not count, since the rules in force are stricter."""
     question = QUESTIONS[name]
     for part in question.parts(asked):
-        said, wish = ours.explain(name, pattern, part), question.part(asked, part)
-        if not said.patterns:
+        answer, wish = ours.explain(name, pattern, part), question.part(asked, part)
+        if not answer.patterns:
             continue
         if name in RIGHTS:
-            yield from (f"{pattern} {name} {agent}" for agent in wish if not any_matches(said.value, agent))
-        elif _strictest(name, part, (said.value, wish)) != wish:
+            yield from (f"{pattern} {name} {agent}" for agent in wish if not any_matches(answer.value, agent))
+        elif _strictest(name, part, (answer.value, wish)) != wish:
             yield f"{pattern} {name} {wish}"
 
 

@@ -110,7 +110,9 @@ class Checkpoints:
         except FileNotFoundError:
             return []
         found = [_NAME.fullmatch(name.removesuffix(".json")) for name in names if name.endswith(".json")]
-        return [(one["at"], one[0]) for one in found if one is not None and core in (None, one["core"])]
+        return [
+            (match["at"], match[0]) for match in found if match is not None and core in (None, match["core"])
+        ]
 
     def _after_newest(self, core: str, now: datetime) -> datetime:
         """This time, or a moment after the newest checkpoint of the core, which a clock that was ahead may have made."""

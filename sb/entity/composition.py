@@ -80,7 +80,14 @@ class Present:
             CheckFailed: its file cannot be read as one.
         """
         found = (self._read(self.checkpoints.path(name)) for name in self.checkpoints.ids(core_id))
-        return next((one for one in found if one.intact and one.binding.core_id == core_id), None)
+        return next(
+            (
+                checkpoint
+                for checkpoint in found
+                if checkpoint.intact and checkpoint.binding.core_id == core_id
+            ),
+            None,
+        )
 
     def entity(
         self,
@@ -188,9 +195,9 @@ class Present:
         core_id = chosen.binding.core_id
         before = self.binding(core_id)
         before_id = self.checkpoints.save(before, f"before {chosen.checkpoint_id} was restored")
-        said = {"by": actor, "reason": reason, "core": core_id, "checkpoint": chosen.checkpoint_id}
+        untrusted = {"by": actor, "reason": reason, "core": core_id, "checkpoint": chosen.checkpoint_id}
         with log.write() as write:
-            write.append(CHECKPOINT_RESTORED, said, Subject(agent=core_id), {"before": before_id})
+            write.append(CHECKPOINT_RESTORED, untrusted, Subject(agent=core_id), {"before": before_id})
             message = f"restored {chosen.checkpoint_id}: {reason}"
             checkpoint_id = self.checkpoints.save(chosen.binding, message)  # with the log, or not at all
         return Restored(core_id, checkpoint_id, before_id, differences(before, chosen.binding))
@@ -238,14 +245,14 @@ def parts(binding: Binding) -> dict[str, str]:
     model = " ".join(str(binding.model_config.get(name, "")) for name in ("provider", "model_id")).strip()
     parts["model"] = model or "none"
     for stack_id, alias in binding.stacks.items():
-        said = [f"known as {alias}"] if alias else []
-        parts[f"stack {stack_id}"] = "; ".join([*said, *_where(binding.stack_locations.get(stack_id))])
+        details = [f"known as {alias}"] if alias else []
+        parts[f"stack {stack_id}"] = "; ".join([*details, *_where(binding.stack_locations.get(stack_id))])
     return parts | {f"plugin {name}": "loaded" for name in binding.plugins}
 
 
 def _where(location: Mapping[str, Any] | None) -> Iterator[str]:
     """Describes how a stack is opened again."""
-    for name, value in sorted((location or {}).items(), key=lambda one: isinstance(one[1], list)):
+    for name, value in sorted((location or {}).items(), key=lambda item: isinstance(item[1], list)):
         if (name, value) == (KIND, "sqlite"):
             continue  # it goes without saying
         if name == FILE:

@@ -75,7 +75,7 @@ def _arguments(tool: ToolDefinition) -> list[ToolArgSchema]:
         return []
     properties, required = schema.get("properties", {}), schema.get("required", [])
     if not isinstance(properties, Mapping) or not all(
-        isinstance(one, Mapping) for one in properties.values()
+        isinstance(item, Mapping) for item in properties.values()
     ):
         raise ContractError(f"tool {tool.name}: the properties of its input_schema are not objects")
     return [_argument(name, about, name in required) for name, about in properties.items()]

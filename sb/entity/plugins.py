@@ -113,8 +113,13 @@ class Plugins:
     def installed(self) -> list[PluginInfo]:
         """Lists the installed plugins, loaded or not."""
         return [
-            PluginInfo(one.name, one.dist_version or "unknown", "", is_loaded=one.name in self._loaded)
-            for one in discover(PLUGINS)
+            PluginInfo(
+                component.name,
+                component.dist_version or "unknown",
+                "",
+                is_loaded=component.name in self._loaded,
+            )
+            for component in discover(PLUGINS)
         ]
 
     def status(self) -> dict[str, dict[str, Any]]:
@@ -131,7 +136,7 @@ class Plugins:
     def tell(self, hook: str, document: dict[str, Any]) -> None:
         """Calls a hook of all plugins with a document they may add to."""
         for name, loaded in list(self._loaded.items()):
-            _guarded(name, hook, lambda one=loaded: getattr(one.plugin, hook)(document))  # type: ignore[misc]
+            _guarded(name, hook, lambda item=loaded: getattr(item.plugin, hook)(document))  # type: ignore[misc]
 
     def _register(self, name: str, loaded: _Loaded, subparsers: Any) -> None:
         plugin = loaded.plugin

@@ -28,15 +28,15 @@ logger = logging.getLogger("sb.entity")
 def location_of(stack: StackProtocol, data_dir: Path) -> dict[str, Any]:
     """Returns the class and arguments that open a stack again."""
     describe = getattr(stack, "location", None)
-    said: dict[str, Any] = dict(describe()) if callable(describe) else {}
+    location: dict[str, Any] = dict(describe()) if callable(describe) else {}
     kind = _kind_of(type(stack))
     if kind is not None:
-        said[KIND] = kind
-    if FILE in said:
-        path = Path(said[FILE]).absolute()
+        location[KIND] = kind
+    if FILE in location:
+        path = Path(location[FILE]).absolute()
         inside = path.is_relative_to(data_dir.absolute())
-        said[FILE] = path.relative_to(data_dir.absolute()).as_posix() if inside else str(path)
-    return said
+        location[FILE] = path.relative_to(data_dir.absolute()).as_posix() if inside else str(path)
+    return location
 
 
 def open_stack(stack_id: str, location: Mapping[str, Any], data_dir: Path) -> StackProtocol:
@@ -73,9 +73,9 @@ def _components(stack_id: str, described: Iterable[Any]) -> list[StackComponentP
         )
         found.append(load_component(find(STACK_COMPONENTS, name))(**arguments))
 
-    for one in described:
-        name = component_name(one)
-        _attempt(f"component {name} of stack {stack_id}", lambda made=one: load(made))  # type: ignore[misc]
+    for item in described:
+        name = component_name(item)
+        _attempt(f"component {name} of stack {stack_id}", lambda made=item: load(made))  # type: ignore[misc]
     return found
 
 
@@ -99,10 +99,10 @@ def rehydrate(core: CoreProtocol, checkpoint: Checkpoint, data_dir: Path) -> lis
             logger.warning("no location of stack %s: opened in the configured database", stack_id)
             stack = load_component(find(STACKS, _DEFAULT_KIND))(stack_id)
         else:
-            said = dict(location) if isinstance(location, dict) else {}
+            settings = dict(location) if isinstance(location, dict) else {}
             if not checkpoint.intact:
-                said = _plain(said)
-            stack = open_stack(stack_id, said, data_dir)
+                settings = _plain(settings)
+            stack = open_stack(stack_id, settings, data_dir)
         opened.append(stack)
         core.attach_stack(stack, alias=alias if isinstance(alias, str) else None, set_active=False)
 
@@ -110,12 +110,12 @@ def rehydrate(core: CoreProtocol, checkpoint: Checkpoint, data_dir: Path) -> lis
         core.load_plugin(load_component(find(PLUGINS, name))())
 
     for stack_id, alias in binding.stacks.items():
-        _attempt(f"stack {stack_id}", lambda one=stack_id, other=alias: attach(one, other))  # type: ignore[misc]
+        _attempt(f"stack {stack_id}", lambda item=stack_id, other=alias: attach(item, other))  # type: ignore[misc]
     active = binding.active_stack_id
     if active is not None:
         _attempt(f"the active stack {active}", lambda: core.set_active_stack(active))
     for name in binding.plugins:
-        _attempt(f"plugin {name}", lambda one=name: load(one))  # type: ignore[misc]
+        _attempt(f"plugin {name}", lambda item=name: load(item))  # type: ignore[misc]
     if binding.model_config:
         _attempt("the model", lambda: core.set_model(_model(binding.model_config)))
     return opened
@@ -123,15 +123,15 @@ def rehydrate(core: CoreProtocol, checkpoint: Checkpoint, data_dir: Path) -> lis
 
 def _plain(location: Mapping[str, Any]) -> dict[str, Any]:
     """A location with no settings but those that come with a stack."""
-    said = {name: value for name, value in location.items() if name not in (ENFORCED, REMOTE)}
-    if isinstance(said.get(COMPONENTS), list):
-        said[COMPONENTS] = [component_name(one) for one in said[COMPONENTS]]
-    return said
+    settings = {name: value for name, value in location.items() if name not in (ENFORCED, REMOTE)}
+    if isinstance(settings.get(COMPONENTS), list):
+        settings[COMPONENTS] = [component_name(setting) for setting in settings[COMPONENTS]]
+    return settings
 
 
 def _model(config: Mapping[str, Any]) -> Any:
     provider, model_id = config.get("provider"), config["model_id"]
-    names = {one.name for one in discover(MODELS)}
+    names = {component.name for component in discover(MODELS)}
     return load_component(find(MODELS, provider if provider in names else _ANY_MODEL))(model_id)
 
 
@@ -139,9 +139,9 @@ def _kind_of(stack_class: type) -> str | None:
     """The name under which a class is installed; its module is loaded, since an object of it is there."""
     import sys
 
-    for one in discover(STACKS):
-        if getattr(sys.modules.get(one.module), one.attr, None) is stack_class:
-            return one.name
+    for component in discover(STACKS):
+        if getattr(sys.modules.get(component.module), component.attr, None) is stack_class:
+            return component.name
     return None
 
 
@@ -149,5 +149,5 @@ def _attempt(what: str, step: Callable[[], None]) -> None:
     try:
         step()
     except Exception as error:  # noqa: BLE001 - part of an entity is better than none: the log says what is missing
-        said = plain(f"{what} was not restored: {type(error).__name__}: {error}", one_line=True)
-        logger.warning("%s", said)
+        message = plain(f"{what} was not restored: {type(error).__name__}: {error}", one_line=True)
+        logger.warning("%s", message)

@@ -57,10 +57,10 @@ class Trust(Routing):
         if min_score is None:
             return found
         least = number("min_score", min_score)
-        return [one for one in found if _best(one, domain) >= least]
+        return [assessment for assessment in found if _best(assessment, domain) >= least]
 
 
 def _best(assessment: TrustAssessment, domain: str | None) -> float:
     scores = assessment.dimensions
     counted = scores.values() if domain is None else [scores.get(domain, {})]
-    return max((one.get("score", -math.inf) for one in counted), default=-math.inf)
+    return max((item.get("score", -math.inf) for item in counted), default=-math.inf)

@@ -50,7 +50,7 @@ def _line(longest: int = LONGEST_ID) -> Kind[str]:
 
 def _input() -> Kind[Any]:
     """A text, or a list of messages with role and content."""
-    said, role = text(), text()
+    kind, role = text(), text()
     message = {
         "type": "object",
         "properties": {"role": role.schema, "content": {}},
@@ -59,7 +59,7 @@ def _input() -> Kind[Any]:
 
     def read(value: Any, place: Place) -> Any:
         if isinstance(value, str):
-            return said.read(value, place)
+            return kind.read(value, place)
         if not isinstance(value, list) or not value:
             raise place.refuse(f"must be a text, or a list of messages, not {describe(value)}")
         for index, item in enumerate(value):
@@ -69,7 +69,7 @@ def _input() -> Kind[Any]:
             role.read(item["role"], at.below(item, "role"))
         return anything().read(value, place)
 
-    return Kind(read, {"anyOf": [said.schema, {"type": "array", "items": message, "minItems": 1}]})
+    return Kind(read, {"anyOf": [kind.schema, {"type": "array", "items": message, "minItems": 1}]})
 
 
 def _files() -> Kind[Mapping[str, str]]:
@@ -177,7 +177,7 @@ def _refuse_toothless(values: dict[str, Any], place: Place) -> None:
     if trajectory is None and not matchers:
         raise place.refuse("cannot fail: it has neither matchers nor a trajectory")
     if trajectory is None and not any(map(decides, matchers)):
-        names = ", ".join(dict.fromkeys(one.kind for one in matchers))
+        names = ", ".join(dict.fromkeys(item.kind for item in matchers))
         raise place.refuse(
             f"cannot fail: {names} alone decides nothing", "add another matcher or a trajectory"
         )

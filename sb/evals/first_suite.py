@@ -177,8 +177,10 @@ def _comparable(call: RecordedCall) -> tuple[dict[str, Any], list[str]]:
     masked = redact(dict(call.args))
     host = call.tool.startswith("host.")
     given = {name: value for name, value in masked.items() if not (host and name in _OF_THE_MACHINE)}
-    kept = {name: value for name, value in given.items() if _is_comparable(name) and _is_comparable(value)}
-    return kept, [name if _is_comparable(name) else "…" for name in given if name not in kept]
+    comparable = {
+        name: value for name, value in given.items() if _is_comparable(name) and _is_comparable(value)
+    }
+    return comparable, [name if _is_comparable(name) else "…" for name in given if name not in comparable]
 
 
 def _is_comparable(value: Any) -> bool:

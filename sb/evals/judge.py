@@ -125,7 +125,7 @@ def judge_release(suites: Sequence[Suite]) -> dict[str, Any]:
         for matcher in case.matchers
         if isinstance(matcher, Demand) and isinstance(matcher.judge, Rubric)
     ]
-    models = sorted({one.model or "default" for one in judges if one.allowed})
+    models = sorted({rubric.model or "default" for rubric in judges if rubric.allowed})
     return {KIND: {"prompt_version": VERSION, "models": models}} if models else {}
 
 

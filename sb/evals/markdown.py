@@ -30,11 +30,9 @@ def render(run: EvalRun, decided: GateResult, comparison: Comparison | None = No
 
 def _verdict(run: RunSummary, decided: GateResult) -> str:
     counting = [case for case in run.cases if case.counts]
-    held = sum(case.holds for case in counting)
+    passing = sum(case.holds for case in counting)
     word = "failed" if decided.exit_code else "passed"
-    head = (
-        f"**{word}** · {held} of {counted(len(counting), 'case')} hold · agent {markdown_literal(run.agent)}"
-    )
+    head = f"**{word}** · {passing} of {counted(len(counting), 'case')} hold · agent {markdown_literal(run.agent)}"
     return "\n".join([head, *(f"- {markdown_literal(reason)}" for reason in decided.reasons)])
 
 

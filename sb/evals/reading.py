@@ -208,9 +208,9 @@ def _cases(raw: Sequence[Any], defaults: Any, place: Place) -> list[Case]:
 
 def _expanded(case: LocatedMapping, place: Place) -> Iterator[Case]:
     for suffix, variables in rows_of(case, place):
-        one = filled(case, variables, place, texts=True)
-        if "vars" in one:
-            one["vars"] = variables
-        if suffix and isinstance(one.get("id"), str) and one["id"].strip():
-            one["id"] = f"{one['id']}{suffix}"
-        yield CASE.read(one, place)
+        given = filled(case, variables, place, texts=True)
+        if "vars" in given:
+            given["vars"] = variables
+        if suffix and isinstance(given.get("id"), str) and given["id"].strip():
+            given["id"] = f"{given['id']}{suffix}"
+        yield CASE.read(given, place)

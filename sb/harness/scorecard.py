@@ -109,7 +109,7 @@ def verdict_of(comparison: Comparison, exit_code: int) -> str:
     """The last line of an audit against a baseline."""
     if exit_code == 0:
         return "baseline held"
-    worse = [one.control_id for one in (*comparison.regressed, *comparison.lost)]
+    worse = [change.control_id for change in (*comparison.regressed, *comparison.lost)]
     return f"baseline BROKEN: {', '.join(worse) or 'the score is below --fail-under'}"
 
 
@@ -119,9 +119,9 @@ def changes(comparison: Comparison) -> Iterator[str]:
     if not comparison.same_catalogue:
         yield "  the catalogue is another one since: a control may have changed its meaning"
     lines = [
-        f"  {word}: {one.control_id} {one.title} ({' -> '.join(filter(None, (one.before, one.after)))})"
+        f"  {word}: {item.control_id} {item.title} ({' -> '.join(filter(None, (item.before, item.after)))})"
         for word in ("regressed", "fixed", "removed", "added")
-        for one in getattr(comparison, word)
+        for item in getattr(comparison, word)
     ]
     for line in lines or ["  nothing changed"]:
         yield plain(line, one_line=True)  # the earlier report may come from anywhere

@@ -98,8 +98,8 @@ def explain_line(config: Config, command: str, cwd: Path, agent: str = HOST) -> 
 def _touched(governed: GovernedCall, verdict: ShellVerdict) -> tuple[str, ...]:
     """The paths that a line deletes or writes, as far as they are known."""
     changed = [change.path for change in verdict.changes.changes or ()]
-    kept = [str(path) for name in ("paths", "let_go") for path in governed.args.get(name, ())]
-    return tuple(dict.fromkeys((*kept, *changed, *verdict.writes)))
+    targets = [str(path) for name in ("paths", "let_go") for path in governed.args.get(name, ())]
+    return tuple(dict.fromkeys((*targets, *changed, *verdict.writes)))
 
 
 def _confined(judged: Previewed) -> str:

@@ -254,7 +254,7 @@ class HostRun:
         folders = [self._files.folder, *self._files.more]
         for path in self._files.more:
             os.makedirs(self._files.place(path, self._env), mode=0o700, exist_ok=True)
-        state = [path for one in folders if os.path.isdir(path := self._files.place(one, self._env))]
+        state = [path for folder in folders if os.path.isdir(path := self._files.place(folder, self._env))]
         logins = [self._files.place(path, self._env) for path in self._files.logins]
         profile = self._confining.profile_of_host(state, needs)
         return replace(
@@ -349,10 +349,12 @@ class _Closing:
 
     def _now(self) -> list[str]:
         names = sorted(os.listdir(self._folder))
-        closed = (name for name in names if any(fnmatchcase(name.casefold(), one) for one in self._patterns))
-        nested = (one for one in self._patterns if "/" in one)
+        closed = (
+            name for name in names if any(fnmatchcase(name.casefold(), pattern) for pattern in self._patterns)
+        )
+        nested = (pattern for pattern in self._patterns if "/" in pattern)
         inner = (
-            path for one in nested for path in sorted(glob(os.path.join(glob_escape(self._folder), one)))
+            path for item in nested for path in sorted(glob(os.path.join(glob_escape(self._folder), item)))
         )
         return [*(os.path.join(self._folder, name) for name in closed), *inner]
 

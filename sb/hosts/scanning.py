@@ -98,11 +98,11 @@ class Scan:
         """
         order, earlier = list(Outcome), Counter[tuple[Outcome, str]]()
         ranked = []
-        for one in sorted(self.stopped.values(), key=lambda one: one.date, reverse=True):
-            alike = (one.outcome, one.cause)
-            ranked.append((order.index(one.outcome), earlier[alike], self.causes[one.cause], one))
+        for item in sorted(self.stopped.values(), key=lambda one: one.date, reverse=True):
+            alike = (item.outcome, item.cause)
+            ranked.append((order.index(item.outcome), earlier[alike], self.causes[item.cause], item))
             earlier[alike] += 1
-        return [one for *_, one in sorted(ranked, key=lambda rank: rank[:3])[:most]]
+        return [entry for *_, entry in sorted(ranked, key=lambda rank: rank[:3])[:most]]
 
     def add(self, session: Session, call: RecordedCall, judged: Previewed) -> None:
         """Count one call."""

@@ -63,7 +63,9 @@ def server_states(
         for grant in approvals.grants()
         if (grant.agent, grant.tool_id, grant.fingerprint) == (host, MCP, fingerprint)
     }
-    return [ServerState(one, grants.get(one.grant_key)) for one in configured_servers(host, env, cwd)]
+    return [
+        ServerState(server, grants.get(server.grant_key)) for server in configured_servers(host, env, cwd)
+    ]
 
 
 def approve_server(

@@ -84,7 +84,9 @@ def server_of(call: NativeCall, servers: list[Server]) -> Server:
     """The server of a tool, by what its host tells with the call, else by the tool's name; unknown if ambiguous."""
     if call.address:
         shown = one_line(str(redact(call.address)), LONGEST_SHOWN)
-        same = [one for one in servers if one.configured == shown and call.server in ("", one.name)]
+        same = [
+            server for server in servers if server.configured == shown and call.server in ("", server.name)
+        ]
         if len(same) == 1 and len(shown) < LONGEST_SHOWN:
             return same[0]
         return Server(call.server or shown, shown, _digest([call.address]))

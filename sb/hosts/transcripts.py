@@ -341,7 +341,7 @@ def written(content: Any) -> str:
 
 def blocks(value: Any) -> Iterator[dict[str, Any]]:
     """The objects of a list; nothing for anything else."""
-    yield from (one for one in value if isinstance(one, dict)) if isinstance(value, list) else ()
+    yield from (item for item in value if isinstance(item, dict)) if isinstance(value, list) else ()
 
 
 def _record(line: bytes | None) -> dict[str, Any] | None:

@@ -67,65 +67,67 @@ class DecisionDesk:
             DeniedError: it is none that is made here, cannot be read, or this person may not make it.
             SBError: as the decision itself says.
         """
-        kind, said = _read(request)
+        kind, fields = _read(request)
         with closing(self._open_log()) as log:
             authority = Authority(self._operators, log)
             approvals = Approvals(log, authority)
             match kind:
                 case "approve":
-                    if not said["shown"]:
+                    if not fields["shown"]:
                         raise DeniedError(
                             "it does not say what was shown", "open the request, and decide again"
                         )
-                    approvals.approve(said["approval"], self._by, said["reason"], displayed=said["shown"])
+                    approvals.approve(
+                        fields["approval"], self._by, fields["reason"], displayed=fields["shown"]
+                    )
                 case "deny":
-                    approvals.deny(said["approval"], self._by, said["reason"])
+                    approvals.deny(fields["approval"], self._by, fields["reason"])
                 case "revoke":
-                    approvals.revoke(said["reference"], self._by, said["reason"])
+                    approvals.revoke(fields["reference"], self._by, fields["reason"])
                 case "approve_contracts":
-                    self._approve_contracts(log, authority, said)
+                    self._approve_contracts(log, authority, fields)
                 case "lift":
-                    self._lift(KillSwitch(log, authority, dual_control=self._dual_control), said)
+                    self._lift(KillSwitch(log, authority, dual_control=self._dual_control), fields)
                 case "dismiss":
-                    return {"signed": self._dismissal(approvals, said)}
+                    return {"signed": self._dismissal(approvals, fields)}
                 case "settle":
-                    return {"signed": self._settlement(approvals, said)}
+                    return {"signed": self._settlement(approvals, fields)}
         return {}
 
-    def _lift(self, switch: KillSwitch, said: Mapping[str, Any]) -> None:
-        number = said["number"]
+    def _lift(self, switch: KillSwitch, fields: Mapping[str, Any]) -> None:
+        number = fields["number"]
         if not (number.isascii() and number.isdigit() and int(number[:20])):
             raise DeniedError("it does not say which kill was shown", "look at it, and decide again")
-        switch.lift(said["scope"], said["target"], self._by, said["reason"], number=int(number[:20]))
+        switch.lift(fields["scope"], fields["target"], self._by, fields["reason"], number=int(number[:20]))
 
-    def _approve_contracts(self, log: EventLog, authority: Authority, said: Mapping[str, Any]) -> None:
-        if said["surface"] not in SURFACES:
+    def _approve_contracts(self, log: EventLog, authority: Authority, fields: Mapping[str, Any]) -> None:
+        if fields["surface"] not in SURFACES:
             raise DeniedError("there is no such surface of contracts")
-        store = ContractBaselineStore(log, authority, said["surface"])
+        store = ContractBaselineStore(log, authority, fields["surface"])
         live = {entry.tool_id: entry.live_fingerprint for entry in store.entries()}
-        for tool_id, fingerprint in said["contracts"].items():
+        for tool_id, fingerprint in fields["contracts"].items():
             if not fingerprint or live.get(tool_id) != fingerprint:
                 name = one_line(tool_id, 80)
                 raise DeniedError(f"the contract of {name} is not the one that was shown", "look at it again")
-        store.approve(said["contracts"], self._by, required(said["reason"]))
+        store.approve(fields["contracts"], self._by, required(fields["reason"]))
 
-    def _dismissal(self, approvals: Approvals, said: Mapping[str, Any]) -> dict[str, Any]:
+    def _dismissal(self, approvals: Approvals, fields: Mapping[str, Any]) -> dict[str, Any]:
         escalations = Escalations(approvals.log)
-        found = escalations.get(said["escalation"])
+        found = escalations.get(fields["escalation"])
         escalations.confirm(found)
         # One whose request was denied a moment ago counts as dismissed.
         if found.state is EscalationState.REVERSED:
             raise DeniedError(f"{found.id} is {found.state} already")
         about = {"escalation": found.id, "database": approvals.log.database_id}
-        return approvals.signed(self._by, "dismiss", about, required(said["reason"]))
+        return approvals.signed(self._by, "dismiss", about, required(fields["reason"]))
 
-    def _settlement(self, approvals: Approvals, said: Mapping[str, Any]) -> dict[str, Any]:
-        intent = next((one for one in in_doubt(approvals.log) if one.call_id == said["call"]), None)
-        if intent is None or said["verdict"] not in tuple(Settlement):
+    def _settlement(self, approvals: Approvals, fields: Mapping[str, Any]) -> dict[str, Any]:
+        intent = next((item for item in in_doubt(approvals.log) if item.call_id == fields["call"]), None)
+        if intent is None or fields["verdict"] not in tuple(Settlement):
             raise NotFoundError("no such call is in doubt", "sb recovery list shows those that are")
         confirm(approvals.log, intent)
-        about = settlement(approvals.log, intent, Settlement(said["verdict"]))
-        return approvals.signed(self._by, "settle", about, required(said["reason"]))
+        about = settlement(approvals.log, intent, Settlement(fields["verdict"]))
+        return approvals.signed(self._by, "settle", about, required(fields["reason"]))
 
 
 def _read(request: Any) -> tuple[str, dict[str, Any]]:
@@ -134,10 +136,10 @@ def _read(request: Any) -> tuple[str, dict[str, Any]]:
     if not isinstance(kind, str) or kind not in FIELDS:
         name = one_line(str(kind), 40)
         raise DeniedError(f"{name} is no decision that is made for another process", "use sb in the terminal")
-    said = {name: value for name, value in request.items() if name != "decision"}
-    texts = [value for name, value in said.items() if name != "contracts"]
-    contracts = said.get("contracts", {})
+    fields = {name: value for name, value in request.items() if name != "decision"}
+    texts = [value for name, value in fields.items() if name != "contracts"]
+    contracts = fields.get("contracts", {})
     texts += [*contracts, *contracts.values()] if isinstance(contracts, dict) else [contracts]
-    if said.keys() != FIELDS[kind] or not all(isinstance(text, str) for text in texts):
+    if fields.keys() != FIELDS[kind] or not all(isinstance(text, str) for text in texts):
         raise DeniedError(f"what {kind} is asked for cannot be read")
-    return kind, said
+    return kind, fields

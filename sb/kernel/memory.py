@@ -269,9 +269,9 @@ class MemoryBundle:
 
 def _access_logger(log: EventLog, trace_id: str) -> AccessLogger:
     def log_access(kind: str, entry: MemoryEntry) -> None:
-        said = {"key": entry.key, "source": entry.source}
+        untrusted = {"key": entry.key, "source": entry.source}
         if entry.tier == EpisodicMemory.tier and kind == MEMORY_PUT:
-            said["value"] = entry.value
-        log.append(kind, said, Subject(trace_id=trace_id), {"tier": entry.tier})
+            untrusted["value"] = entry.value
+        log.append(kind, untrusted, Subject(trace_id=trace_id), {"tier": entry.tier})
 
     return log_access

@@ -75,11 +75,11 @@ class KernelTools:
 
         async with anyio.create_task_group() as waiting:
             waiting.start_soon(make_call)
-            told = 0.0
+            elapsed = 0.0
             while wait_s:
                 await anyio.sleep(_TOLD_EVERY_S)
-                told += _TOLD_EVERY_S
-                await ctx.report_progress(min(told, wait_s), wait_s, "waiting for the call")
+                elapsed += _TOLD_EVERY_S
+                await ctx.report_progress(min(elapsed, wait_s), wait_s, "waiting for the call")
         return _ended(desk, result[0])
 
     def request_status(

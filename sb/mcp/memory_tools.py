@@ -100,8 +100,8 @@ class MemoryTools:
             hits = brain.search(query, limit, project=project or None, context=context, **more)
         found: dict[str, Remembered] = {}
         for hit in hits:
-            for one in (*hit.before, hit, *hit.after):
-                found.setdefault(one.id, memory_answer(one))
+            for memory in (*hit.before, hit, *hit.after):
+                found.setdefault(memory.id, memory_answer(memory))
         return list(found.values()) if context else hit_answers(hits)
 
     def remember(
@@ -244,8 +244,12 @@ class MemoryTools:
         """Find what a query brings to mind: hits, and what they are related to."""
         with self._desk().memory() as brain:
             return [
-                {**memory_answer(one), "activation": round(one.activation, 3), "through": one.seed}
-                for one in brain.think(query, k=limit)
+                {
+                    **memory_answer(activated),
+                    "activation": round(activated.activation, 3),
+                    "through": activated.seed,
+                }
+                for activated in brain.think(query, k=limit)
             ]
 
     def confirm(self, id: _Id, reason: _Reason) -> Notice:

@@ -115,12 +115,12 @@ def _untitled(schema: Any) -> Any:
             for key, value in schema.items()
             if not (key == "title" and isinstance(value, str))
         }
-    return [_untitled(one) for one in schema] if isinstance(schema, list) else schema
+    return [_untitled(item) for item in schema] if isinstance(schema, list) else schema
 
 
 def _wrong_arguments(name: str, error: ValidationError) -> str:
     """The fault in a tool's arguments, without their values."""
-    wrong = [f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}" for one in error.errors()]
+    wrong = [f"{'.'.join(map(str, item['loc'])) or 'arguments'}: {item['msg']}" for item in error.errors()]
     return error_line(ValueError(f"{name}: {'; '.join(wrong)}"))
 
 
@@ -138,7 +138,7 @@ def build_server(
         offered: what clients see.
         verifier, auth: who may connect over HTTP; without them anybody who reaches it, as over stdio.
     """
-    instructions = " ".join(text for one, text in _INSTRUCTIONS.items() if one in offered)
+    instructions = " ".join(text for toolset, text in _INSTRUCTIONS.items() if toolset in offered)
     server = _Server(
         NAME,
         title="SecondBrain",

@@ -110,8 +110,8 @@ def http_app(
     local = is_loopback(host) or host in _EVERY_ADDRESS
     names = [name, *(("localhost", "127.0.0.1", "[::1]") if local else ())]
     security = TransportSecuritySettings(
-        allowed_hosts=[f"{one}:{port}" for one in names] + _any_port("", proxied),
-        allowed_origins=[f"http://{one}:{port}" for one in names] + _any_port("https://", proxied),
+        allowed_hosts=[f"{item}:{port}" for item in names] + _any_port("", proxied),
+        allowed_origins=[f"http://{item}:{port}" for item in names] + _any_port("https://", proxied),
     )
     app = server.streamable_http_app(
         streamable_http_path=PATH,
@@ -126,7 +126,7 @@ def http_app(
 
 
 def _any_port(scheme: str, names: Sequence[str]) -> list[str]:
-    return [f"{scheme}{one}{port}" for one in names for port in ("", ":*")]
+    return [f"{scheme}{name}{port}" for name in names for port in ("", ":*")]
 
 
 def serve_http(

@@ -62,4 +62,4 @@ def toolsets(names: Iterable[str]) -> tuple[Toolset, ...]:
             guess = nearest(name, known)
             meant = f"did you mean {guess}?" if guess else f"there are {', '.join(known)}"
             raise UsageError(f"no toolset {name!r}", meant) from None
-    return tuple(one for one in Toolset if one in chosen) or DEFAULT
+    return tuple(toolset for toolset in Toolset if toolset in chosen) or DEFAULT

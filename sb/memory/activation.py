@@ -66,8 +66,8 @@ def spread(
     }
     firing = list(seeds)
     for _ in range(hops):
-        firing = [one for one in firing if found[one][0] * decay >= _FAINTEST]
-        firing = sorted(firing, key=lambda one: (-found[one][0], one))[:_FIRING]
+        firing = [item for item in firing if found[item][0] * decay >= _FAINTEST]
+        firing = sorted(firing, key=lambda node: (-found[node][0], node))[:_FIRING]
         if not firing:
             break
         passed: dict[int, list[tuple[float, int, _Path]]] = {}
@@ -99,10 +99,10 @@ def think(
         raise ValueError("hops must be at least 0, decay above 0 and at most 1, k at least 1")
     ranked = searcher.find(query, places)[:_SEEDS]
     best = ranked[0].score if ranked else 0.0
-    seeds = {one.id: one.score / best for one in ranked if best > 0 and one.score >= _SEED * best}
+    seeds = {item.id: item.score / best for item in ranked if best > 0 and item.score >= _SEED * best}
     found = spread(space, seeds, places, hops, decay)
     hidden = numbers_where(space.database, found, space.reader.left_out(places))
-    found = {number: one for number, one in found.items() if number not in hidden}
+    found = {number: item for number, item in found.items() if number not in hidden}
     active = sorted(found, key=lambda number: (-found[number][0], number))[:k]
     named = {number for at in active for number in (at, found[at][1], *(step[2] for step in found[at][2]))}
     rows = {row["id"]: row for row in space.records.rows(list(named))}

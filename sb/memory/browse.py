@@ -58,7 +58,7 @@ class RecordFilter(LogFilter):
         word = word.translate(_LOWER)
         if word[0] not in _WORD:
             return sql, (letters,)
-        pattern = "".join(f"[{one}]" if one in "*?[" else one for one in word)
+        pattern = "".join(f"[{item}]" if item in "*?[" else item for item in word)
         begins = "r.text LIKE ? ESCAPE '\\' OR ' ' || lower(r.text) GLOB ?"
         return f"({sql} AND ({begins}))", (letters, f"% {letters[1:]}", f"*[^a-z0-9]{pattern}*")
 
@@ -77,8 +77,8 @@ class RecordFilter(LogFilter):
         known = places.all().items()
         return tuple(
             number
-            for number, one in known
-            if all(text in getattr(one, field).lower() for field, text in asked)
+            for number, place in known
+            if all(text in getattr(place, field).lower() for field, text in asked)
         )
 
 
@@ -116,12 +116,14 @@ def browse(database: Database, wanted: RecordFilter, before: Browsed) -> Iterato
     if len(changed) == MOST_CHANGES or not after:
         known, after = array("q"), 0
     elif changed:
-        _mend(known, changed, sorted(fits(database, wanted, [one for one in changed if one <= after])))
+        _mend(
+            known, changed, sorted(fits(database, wanted, [number for number in changed if number <= after]))
+        )
     fresh: array[int] = array("q")
     early: Sequence[int] = ()
     for low, high in windows(total, after):
         fresh.extend(records.numbers(condition, parameters, above=low, to=high))
-        older = array("q", (one for one in early if one <= low)) + known
+        older = array("q", (number for number in early if number <= low)) + known
         yield Browsed(fresh + older, total, changes, low == after)
         if high == total and 0 == after < low and len(fresh) < ENOUGH:
             early = _early(database, wanted, low)

@@ -146,11 +146,11 @@ class _Import:
         done = 0
         for kind, batch in _batches(lines(file)):
             if kind == "place":
-                self._places |= {number: self._place(one) for number, one in _numbered(batch)}
+                self._places |= {number: self._place(item) for number, item in _numbered(batch)}
             elif kind == "session":
-                self._sessions |= {number: self._session(one) for number, one in _numbered(batch)}
+                self._sessions |= {number: self._session(item) for number, item in _numbered(batch)}
             elif kind == "record":
-                self._keep([self._row(one) for one in batch])
+                self._keep([self._row(item) for item in batch])
                 done += len(batch)
                 if progress:
                     progress(done, self._seal.records)
@@ -198,31 +198,31 @@ class _Import:
         place = self._places.get(_whole(document, "place", 0))
         if place is None:
             raise _damaged(f"record {document.get('uid')} has no place")
-        held: Row = {**DEFAULTS, **document}
+        columns: Row = {**DEFAULTS, **document}
         for name in _NAMES:
             if not isinstance(document.get(name), str) or not (document[name] or name in _MAY_BE_EMPTY):
                 raise _damaged(f"{name} is not a string")
         if not _UID.fullmatch(document["uid"]):
             raise _damaged(f"{one_line(document['uid'], 40)!r} is not an id")
         for name in _TIMES:
-            held[name] = _number(document, name)
-        if held["state"] not in _STATES or not _whole(document, "version"):
-            raise _damaged(f"record {held['uid']} has an impossible state or version")
+            columns[name] = _number(document, name)
+        if columns["state"] not in _STATES or not _whole(document, "version"):
+            raise _damaged(f"record {columns['uid']} has an impossible state or version")
         try:
-            held["fields"] = orjson.dumps(document["fields"]).decode()
-            held["tags"] = orjson.dumps(document["tags"]).decode() if "tags" in document else None
+            columns["fields"] = orjson.dumps(document["fields"]).decode()
+            columns["tags"] = orjson.dumps(document["tags"]).decode() if "tags" in document else None
             reads = (document.get("accessed", 0), document.get("last_accessed", -math.inf))
-            record = from_row(held, place, reads)
-            self._screened[held["uid"]] = screened = self._space.screening.look(
+            record = from_row(columns, place, reads)
+            self._screened[columns["uid"]] = screened = self._space.screening.look(
                 record, place.scope, signed_too=True
             )
-            row = masked_row(record, self._masked, held)
+            row = masked_row(record, self._masked, columns)
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
-            raise _damaged(f"record {held['uid']} cannot be read: {error}") from None
+            raise _damaged(f"record {columns['uid']} cannot be read: {error}") from None
         self._masked |= redacted([screened])
         row["place"], row["session"] = place, self._sessions.get(_whole(document, "session", 0))
         for name in _KEPT:
-            row[name] = held[name]
+            row[name] = columns[name]
         count_words(row)
         return row
 
@@ -309,24 +309,24 @@ class _Import:
     def _relate(self, batch: Sequence[Mapping[str, Any]]) -> None:
         """Relate what came, also to what is here of the same name; nothing is related to what was left out."""
         space = self._space
-        ends = [(self._end(one, "source"), self._end(one, "target")) for one in batch]
+        ends = [(self._end(entry, "source"), self._end(entry, "target")) for entry in batch]
         with space.database.write() as execute:
             here = space.records.known(sorted({uid for pair in ends for uid in pair}))
-            for one, (source, target) in zip(batch, ends, strict=True):
+            for item, (source, target) in zip(batch, ends, strict=True):
                 if source == target or not {source, target} <= here.keys():
                     continue
                 if any(here[uid]["state"] == ERASED or uid in self._left_out for uid in (source, target)):
                     continue
                 if self._holds and here[source]["state"] != QUARANTINED:
                     continue  # a stranger relates nothing of what is here
-                weight = _number(one, "weight")
+                weight = _number(item, "weight")
                 if weight < 0:
                     raise _damaged("a relation has a weight below 0")
                 place = here[target]["place"]
                 place = place if space.places.numbered(place).owner else here[source]["place"]
-                relation = masked_text(_text(one, "relation"), self._masked)
+                relation = masked_text(_text(item, "relation"), self._masked)
                 edge = Edge(here[source]["id"], relation, here[target]["id"], weight)
-                at, agent = _number(one, "created_at"), _text(one, "agent")
+                at, agent = _number(item, "created_at"), _text(item, "agent")
                 space.edges.add(execute, edge, place=place, agent=agent, at=at)
                 self._relations += 1
 
@@ -355,12 +355,12 @@ def _batches(lines: Iterable[bytes]) -> Iterator[tuple[str, list[dict[str, Any]]
     """Yields the lines between heading and seal, in batches of one sort."""
     sort = ""
     batch: list[dict[str, Any]] = []
-    for name, held in filter(None, map(_held, lines)):
+    for name, line in filter(None, map(_held, lines)):
         if batch and (name != sort or len(batch) == _AT_ONCE):
             yield sort, batch
             batch = []
         sort = name
-        batch.append(held)
+        batch.append(line)
     if batch:
         yield sort, batch
 
@@ -373,33 +373,33 @@ def _held(line: bytes) -> tuple[str, dict[str, Any]] | None:
         raise _damaged(f"a line is not JSON: {error}") from None
     if "format" in parsed or "statement" in parsed:
         return None
-    ((sort, held), *more) = parsed.items()
-    if more or sort not in SORTS or not isinstance(held, dict):
+    ((sort, document), *more) = parsed.items()
+    if more or sort not in SORTS or not isinstance(document, dict):
         raise _damaged(f"a line of the sort {one_line(sort, 40)!r} that does not exist")
-    return sort, held
+    return sort, document
 
 
 def _numbered(batch: Iterable[dict[str, Any]]) -> Iterator[tuple[int, dict[str, Any]]]:
-    for one in batch:
-        yield _whole(one, "number"), one
+    for item in batch:
+        yield _whole(item, "number"), item
 
 
-def _text(said: Mapping[str, Any], name: str, *, empty: bool = False) -> str:
-    value = said.get(name)
+def _text(document: Mapping[str, Any], name: str, *, empty: bool = False) -> str:
+    value = document.get(name)
     if not isinstance(value, str) or (not value and not empty):
         raise _damaged(f"{name} is not a string")
     return value
 
 
-def _number(said: Mapping[str, Any], name: str) -> float:
-    value = said.get(name)
+def _number(document: Mapping[str, Any], name: str) -> float:
+    value = document.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise _damaged(f"{name} is not a number")
     return float(value)
 
 
-def _whole(said: Mapping[str, Any], name: str, default: int | None = None) -> int:
-    value = said.get(name, default)
+def _whole(document: Mapping[str, Any], name: str, default: int | None = None) -> int:
+    value = document.get(name, default)
     if type(value) is not int or not 0 <= value <= MAX_INTEGER:
         raise _damaged(f"{name} is not a whole number")
     return value

@@ -107,9 +107,9 @@ def export(
     with new_file(path) as file:
         seal = _Export(space, places, file, progress).write(by, stack)
     with log.write() as write:
-        said = {"by": by.name, "scopes": list(seal.scopes), "agent": agent}
+        untrusted = {"by": by.name, "scopes": list(seal.scopes), "agent": agent}
         write.append(
-            MEMORY_EXPORTED, said, Subject(agent=agent), {"digest": seal.digest, "records": seal.records}
+            MEMORY_EXPORTED, untrusted, Subject(agent=agent), {"digest": seal.digest, "records": seal.records}
         )
     return seal
 
@@ -222,9 +222,9 @@ class _Export:
 
     def _sessions(self) -> int:
         count = 0
-        for one in self._space.sessions.of_places(tuple(self._places), self._last):
-            session = {"number": one.number, "name": one.name, "agent": one.agent, "scope": one.scope}
-            self._line({"session": {**session, "started_at": one.started_at, "ended_at": one.ended_at}})
+        for place in self._space.sessions.of_places(tuple(self._places), self._last):
+            session = {"number": place.number, "name": place.name, "agent": place.agent, "scope": place.scope}
+            self._line({"session": {**session, "started_at": place.started_at, "ended_at": place.ended_at}})
             count += 1
         return count
 
@@ -388,19 +388,19 @@ def seal_status(sealed: Mapping[str, Any], authority: Authority) -> str:
 
 
 def _seal(sealed: dict[str, Any], standing: str) -> Seal:
-    said = sealed["statement"]
+    statement = sealed["statement"]
     try:
         return Seal(
-            by=str(said["by"]),
-            key=str(said["key"]),
+            by=str(statement["by"]),
+            key=str(statement["key"]),
             standing=standing,
-            at=str(said["at"]),
-            digest=str(said["digest"]),
-            stack=str(said["stack"]),
-            scopes=tuple(map(str, said["scopes"])),
-            counts={str(kind): int(count) for kind, count in said["counts"].items()},
-            sessions=int(said["sessions"]),
-            relations=int(said["relations"]),
+            at=str(statement["at"]),
+            digest=str(statement["digest"]),
+            stack=str(statement["stack"]),
+            scopes=tuple(map(str, statement["scopes"])),
+            counts={str(kind): int(count) for kind, count in statement["counts"].items()},
+            sessions=int(statement["sessions"]),
+            relations=int(statement["relations"]),
         )
     except (KeyError, TypeError, ValueError, AttributeError):
         raise CheckFailed("the bundle's seal is damaged", "ask for it again") from None

@@ -69,8 +69,8 @@ class Calibration:
             layers = self._from_home("memory.scopes", self._config.memory.scopes).layers
             former = layers[0].get(ANY, {}).get("gate", {}) if layers else {}
             gate = {category: dict(numbers) for category, numbers in former.items()}
-            for one in proposals:
-                gate.setdefault(one.category, {})[one.setting] = one.after
+            for proposal in proposals:
+                gate.setdefault(proposal.category, {})[proposal.setting] = proposal.after
             text = with_values(text, ("memory", "scopes", ANY), {"gate": gate})
         if ranking is not None:
             weights = {**self._from_home("memory.salience", self._config.memory.salience), **ranking.weights}
@@ -91,12 +91,12 @@ class Calibration:
         """
         before, existed = self.text(), self._file.exists()
         self._config.home.create()
-        kept = {"before": before if existed else None, "written": digest(after.encode()), "at": clock.now()}
-        write_atomic(self._backup, orjson.dumps(kept))
+        backup = {"before": before if existed else None, "written": digest(after.encode()), "at": clock.now()}
+        write_atomic(self._backup, orjson.dumps(backup))
         write_atomic(self._file, after.encode())
         problems = check(self._file, env)
         if problems:
-            self._restore(kept["before"])
+            self._restore(backup["before"])
             raise ConfigError(f"{problems[0]}", "nothing was changed")
 
     def revert(self) -> None:
@@ -107,13 +107,13 @@ class Calibration:
         """
         if not self._backup.exists():
             raise NotFoundError("no calibration was applied", "sb memory calibrate --apply does")
-        kept = orjson.loads(self._backup.read_bytes())
-        if digest(self.text().encode()) != kept["written"]:
+        backup = orjson.loads(self._backup.read_bytes())
+        if digest(self.text().encode()) != backup["written"]:
             raise UsageError(
                 f"{self._file} was changed since",
                 f"take back by hand what you want to; {self._backup} has the former one",
             )
-        self._restore(kept["before"])
+        self._restore(backup["before"])
 
     def _restore(self, before: Any) -> None:
         if before is None:

@@ -79,17 +79,21 @@ def proposals(
         setting_of: the confidence and the prior of a category now, and the prior that is built in, from which it is moved.
     """
     found = []
-    for category in sorted({one.category for one in outcomes}):
+    for category in sorted({outcome.category for outcome in outcomes}):
         halves = [
             _by_record(
-                [one for one in outcomes if one.category == category and is_fitted_on(one.record) == half]
+                [
+                    outcome
+                    for outcome in outcomes
+                    if outcome.category == category and is_fitted_on(outcome.record) == half
+                ]
             )
             for half in (True, False)
         ]
         sizes = [sum(map(len, half)) for half in halves]
         if min(sizes) < ENOUGH:
             continue
-        fit, held = halves
+        fit, holdout = halves
         confidence, prior, built_in = setting_of(category)
         confirmed = sum(good for record in fit for good in record)
         wanted = {
@@ -97,7 +101,7 @@ def proposals(
             "prior": (prior, round((built_in * _CAUTION + confirmed) / (_CAUTION + sizes[0]), 2), _constant),
         }
         for name, (before, after, score) in wanted.items():
-            scores = score(held, before), score(held, after)
+            scores = score(holdout, before), score(holdout, after)
             if after != before and scores[1] < scores[0]:
                 found.append(Proposal(category, name, before, after, sizes[0], sizes[1], *scores))
     return found
@@ -109,9 +113,12 @@ def ranking(outcomes: Sequence[Outcome], now: Mapping[str, float]) -> Ranking | 
     Args:
         now: the weights that are set, by term.
     """
-    fit, held = ([one for one in outcomes if is_fitted_on(one.record) == half] for half in (True, False))
+    fit, holdout = (
+        [outcome for outcome in outcomes if is_fitted_on(outcome.record) == half] for half in (True, False)
+    )
     if any(
-        min(sum(one.good for one in half), sum(not one.good for one in half)) < ENOUGH for half in (fit, held)
+        min(sum(outcome.good for outcome in half), sum(not outcome.good for outcome in half)) < ENOUGH
+        for half in (fit, holdout)
     ):
         return None
     known = {"confidence": WEIGHTS["confidence"], "trust": TRUST, **now}
@@ -120,8 +127,8 @@ def ranking(outcomes: Sequence[Outcome], now: Mapping[str, float]) -> Ranking | 
         (confidence, trust) for confidence in _STEPS for trust in _STEPS if (confidence, trust) != (0.0, 0.0)
     ]
     best = max(options, key=lambda weights: _concordance(fit, weights)[0])
-    before, pairs = _concordance(held, current)
-    after, _ = _concordance(held, best)
+    before, pairs = _concordance(holdout, current)
+    after, _ = _concordance(holdout, best)
     if after <= before:
         return None
     return Ranking(dict(zip(("confidence", "trust"), best, strict=True)), pairs, before, after)
@@ -130,8 +137,8 @@ def ranking(outcomes: Sequence[Outcome], now: Mapping[str, float]) -> Ranking | 
 def _by_record(outcomes: Sequence[Outcome]) -> list[list[bool]]:
     """The outcomes of each memory, in their order."""
     found: dict[str, list[bool]] = {}
-    for one in outcomes:
-        found.setdefault(one.record, []).append(one.good)
+    for outcome in outcomes:
+        found.setdefault(outcome.record, []).append(outcome.good)
     return list(found.values())
 
 
@@ -156,9 +163,10 @@ def _concordance(outcomes: Sequence[Outcome], weights: tuple[float, float]) -> t
     """The share of pairs in the right order, half for ties; and how many pairs there are."""
     confidence, trust = weights
     scored = [
-        (confidence * one.confidence + trust * (one.trust - ORDINARY_TRUST), one.good) for one in outcomes
+        (confidence * outcome.confidence + trust * (outcome.trust - ORDINARY_TRUST), outcome.good)
+        for outcome in outcomes
     ]
     good, bad = ([round(score, 9) for score, right in scored if right == wanted] for wanted in (True, False))
     pairs = len(good) * len(bad)
-    right = sum((one > other) + 0.5 * (one == other) for one in good for other in bad)
+    right = sum((value > other) + 0.5 * (value == other) for value in good for other in bad)
     return right / pairs, pairs

@@ -29,11 +29,11 @@ def check(space: Space) -> list[Finding]:
     for _, _, state, count in space.records.counts():
         states[state] += count
     others = ", ".join(f"{count:,} {state}" for state, count in states.items() if state != ACTIVE)
-    told = f"{counted(states[ACTIVE], 'memory')} in {counted(len(space.places.all()), 'place')}" + (
+    summary = f"{counted(states[ACTIVE], 'memory')} in {counted(len(space.places.all()), 'place')}" + (
         f"; {others}" if others else ""
     )
     return [
-        Finding("memory", Status.OK, told),
+        Finding("memory", Status.OK, summary),
         *_records(space, states.total()),
         _relations(space),
         _vectors(space, states[ACTIVE]),
@@ -100,11 +100,11 @@ def _vectors(space: Space, active: int) -> Finding:
     behind = active - counts.get(embedder.model, 0)
     former = ", ".join(f"{count:,} of {model}" for model, count in counts.items() if model != embedder.model)
     if behind > 0:
-        told = f"{behind:,} of {counted(active, 'memory')} without a vector of {embedder.model}" + (
+        summary = f"{behind:,} of {counted(active, 'memory')} without a vector of {embedder.model}" + (
             f" ({former})" if former else ""
         )
         return Finding(
-            "memory vectors", Status.WARN, told, f"{_TIDY} makes them; until then words find these"
+            "memory vectors", Status.WARN, summary, f"{_TIDY} makes them; until then words find these"
         )
     missing = space.vectors.unavailable(embedder.model) if active else ""
     if missing:

@@ -93,9 +93,9 @@ class ContextPackage(View):
         sections: Sequence[tuple[Section, Sequence[str]]] = (
             ("notes", [_note_line(note) for note in self.notes]),
             ("handoff", [_handoff_line(self.handoff)] if self.handoff and self.handoff.verified else []),
-            ("decisions", [_line(one) for one in self.decisions]),
-            ("memories", [_line(one) for one in self.memories]),
-            ("entities", [_line(one) for one in self.entities]),
+            ("decisions", [_line(decision) for decision in self.decisions]),
+            ("memories", [_line(memory) for memory in self.memories]),
+            ("entities", [_line(entity) for entity in self.entities]),
         )
         for name, shown in sections:
             if shown:
@@ -143,15 +143,15 @@ class Orienting:
         entries = list(self._entries(newest.packet, notes, new, budget // _TOKENS_SHOWN))
         frame = [_heading(scope), *_TITLES.values(), _note_line(_MORE)]
         room = budget - tokens_of(sum(len(line) + 1 for line in frame)) - 1
-        kept = within(room, ((entry, entry[2]) for entry in entries))
+        selection = within(room, ((entry, entry[2]) for entry in entries))
         handed = newest.packet is not None and newest.packet.verified
-        if len(kept) < len(notes) + handed + len(new):
-            kept.append(("notes", _MORE, _note_line(_MORE)))
-        return self._shown(query, newest, new, kept)
+        if len(selection) < len(notes) + handed + len(new):
+            selection.append(("notes", _MORE, _note_line(_MORE)))
+        return self._shown(query, newest, new, selection)
 
     def _seen(self) -> set[int]:
         """Returns the unchanged records that this session wrote or was shown, which are left out."""
-        return {one.record for one in self._handoffs.known() if one.unchanged}
+        return {known.record for known in self._handoffs.known() if known.unchanged}
 
     def _ranked(self, query: str | None, each: int) -> list[tuple[Row, float]]:
         """The records that could be shown with their salience, the most salient first."""
@@ -160,7 +160,7 @@ class Orienting:
         if query is not None:
             found = self._searcher.find(query, places)[:_FOUND]
             best = found[0].score if found and found[0].score > 0 else 1.0
-            relevant = {one.id: max(0.0, one.score / best) for one in found}
+            relevant = {ranked.id: max(0.0, ranked.score / best) for ranked in found}
         rows = {row["id"]: row for row in space.records.prominent(places, KINDS, each)}
         missing = [number for number in relevant if number not in rows]
         rows |= {row["id"]: row for row in space.records.rows(missing) if row["kind"] != "handoff"}
@@ -196,7 +196,7 @@ class Orienting:
                 section.append(row)
         around = self._neighbours([row["id"] for row in sections["entities"]])
         for turn in zip_longest(*([(name, row) for row in rows] for name, rows in sections.items())):
-            for name, row in (one for one in turn if one is not None):
+            for name, row in (item for item in turn if item is not None):
                 shown = self._space.memory(row)
                 if name == "entities":
                     shown = Surrounded(**vars(shown), neighbours=around.get(row["id"], ()))
@@ -252,7 +252,7 @@ class Orienting:
 
 def _of_handoffs(newest: Newest) -> list[str]:
     """Returns notes on the handoffs: which are unreliable, and what changed since."""
-    notes = [f"a newer handoff is for {one}" for one in newest.others[:_NAMED]]
+    notes = [f"a newer handoff is for {other}" for other in newest.others[:_NAMED]]
     given = newest.packet
     if given is None:
         return notes
@@ -261,8 +261,8 @@ def _of_handoffs(newest: Newest) -> list[str]:
     if given.status != PENDING:
         notes.append(f"the handoff {given.id} was taken over by a session before")
     notes += [
-        f"{given.sender} built on {one.id} ({one.title}), which is {one.now} since"
-        for one in given.stale[:_NAMED]
+        f"{given.sender} built on {item.id} ({item.title}), which is {item.now} since"
+        for item in given.stale[:_NAMED]
     ]
     if len(given.stale) > _NAMED:
         notes.append(f"and on {len(given.stale) - _NAMED} more that are no longer as they were")
@@ -296,7 +296,10 @@ def _handoff_line(handoff: HandoffPacket) -> str:
 def _line(memory: Memory) -> str:
     near = memory.neighbours if isinstance(memory, Surrounded) else ()
     ends = (
-        f"{one.relation} {one.title}" if one.outgoing else f"{one.title} {one.relation} it" for one in near
+        f"{neighbour.relation} {neighbour.title}"
+        if neighbour.outgoing
+        else f"{neighbour.title} {neighbour.relation} it"
+        for neighbour in near
     )
     category = f"{memory.category}, " if memory.category else ""
     return "- " + _flat("; ".join((memory.content, *ends))) + f" ({category}{memory.id})"

@@ -60,5 +60,5 @@ def counted(space: Space) -> Counts:
         str(embedder) if alone else "",
         dict(vectors),
         0 if alone else states[ACTIVE] - vectors.get(model, 0),
-        sum(one.stat().st_size for one in database_files(Path(space.database.path)) if one.exists()),
+        sum(file.stat().st_size for file in database_files(Path(space.database.path)) if file.exists()),
     )

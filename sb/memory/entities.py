@@ -18,8 +18,8 @@ def added(known: Relationship, new: EntityRecord) -> Relationship:
 
     A relationship has no place for properties, which become notes, nor for when what an entity tells was.
     """
-    told = [text for one in new.observations for text in one.split(_BETWEEN)]
-    told += [
+    notes = [text for observation in new.observations for text in observation.split(_BETWEEN)]
+    notes += [
         f"{name}: {value if isinstance(value, str) else orjson.dumps(value).decode()}"
         for name, value in new.properties.items()
     ]
@@ -28,7 +28,7 @@ def added(known: Relationship, new: EntityRecord) -> Relationship:
     return replace(
         known,
         entity_type=new.entity_type,
-        notes=_BETWEEN.join(dict.fromkeys([*before, *told])) or None,
+        notes=_BETWEEN.join(dict.fromkeys([*before, *notes])) or None,
         confidence=new.confidence,
         is_protected=new.is_protected or known.is_protected,
         source_entity=new.source_entity or known.source_entity,

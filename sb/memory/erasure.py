@@ -76,14 +76,14 @@ def erase(
         raise ValueError("the log belongs to another database")
     with log.write() as write:
         rows = [row for row in _found(space, uids) if row["state"] != ERASED]
-        said = [text for row in rows for text in _texts(space, row)]
+        texts = [text for row in rows for text in _texts(space, row)]
         repeated_in = _repeating(space, {run for row in rows for run in _recognised_by(space, row)})
         quoting = [row for row in repeated_in if row["uid"] not in uids]
         if with_handoffs:
-            rows, said = [*rows, *quoting], said + [text for row in quoting for text in _texts(space, row)]
+            rows, texts = [*rows, *quoting], texts + [text for row in quoting for text in _texts(space, row)]
             quoting = []
         neighbours = _remove(space, write, rows, actor, reason)
-        only_here = _only_in(space, said)
+        only_here = _only_in(space, texts)
         repeated = [word for word in words(reason) if stem(word) in only_here]
         if repeated:
             raise ValueError(f"the reason stays on record, but repeats erased words: {', '.join(repeated)}")
@@ -141,11 +141,11 @@ def _strings(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
-        for name, one in value.items():
-            yield from (name, *_strings(one))
+        for name, item in value.items():
+            yield from (name, *_strings(item))
     elif isinstance(value, list):
-        for one in value:
-            yield from _strings(one)
+        for item in value:
+            yield from _strings(item)
 
 
 def _recognised_by(space: Space, row: Row) -> Iterator[tuple[str, ...]]:
@@ -162,7 +162,7 @@ def _recognised_by(space: Space, row: Row) -> Iterator[tuple[str, ...]]:
 
 def _repeating(space: Space, wanted: set[tuple[str, ...]]) -> list[Row]:
     """The handoffs, and the ends of sessions that say the same, in which any of these words stand in a row."""
-    kept = space.records.select(
+    rows = space.records.select(
         "r.place IN (SELECT id FROM places) AND r.state <> 'erased'"
         " AND (r.kind = 'handoff' OR r.kind = 'event' AND r.category = 'session_end')",
         (),
@@ -170,7 +170,7 @@ def _repeating(space: Space, wanted: set[tuple[str, ...]]) -> list[Row]:
     lengths = {len(run) for run in wanted}
     return [
         row
-        for row in kept
+        for row in rows
         if any(not wanted.isdisjoint(_runs(words(row["text"]), length)) for length in lengths)
     ]
 
@@ -198,7 +198,7 @@ def _only_in(space: Space, texts: Sequence[str]) -> set[str]:
     """The stems of what was said that no record has any more."""
     counted = TextStatistics(space.database)  # what is remembered of before would be wrong
     stems = {stem(word) for text in texts for word in words(text) if len(word) > 2 and word not in STOP_WORDS}
-    return {one for one in stems if not counted.document_frequency(one)}
+    return {item for item in stems if not counted.document_frequency(item)}
 
 
 def _blank_questions(space: Space, write: LogWrite, only_here: set[str]) -> int:

@@ -120,7 +120,7 @@ class Handoffs:
         self._space.screening.screen([handoff], scope, self._writer.agent)
         now = self._space.clock.now()
         named = [
-            one for one in known if one.active and one.kind != "handoff" and not self._private(one.place)
+            item for item in known if item.active and item.kind != "handoff" and not self._private(item.place)
         ]
         made = replace(
             handoff,
@@ -129,7 +129,7 @@ class Handoffs:
             scope=scope,
             agent_id=self._writer.agent,
             session=self._writer.name,
-            knows={one.uid: one.version for one in named[:MOST_KNOWN]},
+            knows={item.uid: item.version for item in named[:MOST_KNOWN]},
             created_at=to_moment(now),
         )
         return replace(made, signature=self._signature(made, self._secret(make=True)))
@@ -146,7 +146,7 @@ class Handoffs:
 
     def stand_for(self, execute: Execute, known: Sequence[Known]) -> None:
         """Mark the packets that a session was shown or made as consumed: a new one stands for them from now on."""
-        former = [one.record for one in known if one.kind == "handoff"]
+        former = [item.record for item in known if item.kind == "handoff"]
         for row in self._space.records.rows(former) if former else ():
             self._consume(execute, row)
 
@@ -233,7 +233,7 @@ class Handoffs:
         return home_secret(path)
 
     def _signature(self, handoff: Handoff, secret: bytes) -> str:
-        said = {
+        payload = {
             "id": handoff.id,
             "stack": handoff.stack_id,
             "scope": handoff.scope,
@@ -248,7 +248,7 @@ class Handoffs:
             "knows": handoff.knows,
         }
         key = derived_key(secret, f"handoff:{handoff.agent_id}")
-        return hmac.digest(key, canonical_bytes(said), "sha256").hex()
+        return hmac.digest(key, canonical_bytes(payload), "sha256").hex()
 
     def _stale(self, knows: Mapping[str, int]) -> tuple[Stale, ...]:
         if not knows:

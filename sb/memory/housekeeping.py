@@ -121,9 +121,9 @@ def _begin(space: Space) -> dict[str, float]:
 
 def _tell_roles(space: Space) -> None:
     """Stores who of the speakers is a user and who an assistant, where it changed."""
-    told = roles(Spoken(*row) for row in space.records.spoken())
+    speakers = roles(Spoken(*row) for row in space.records.spoken())
     with space.database.write() as execute:
-        space.places.keep_roles(execute, told)
+        space.places.keep_roles(execute, speakers)
 
 
 class _Vectors:
@@ -145,18 +145,18 @@ class _Vectors:
         vectors = self._space.vectors
         needed = vectors.sources(records) if self._anew else vectors.stale_among(embedder.model, records)
         try:
-            found = ContextEmbedder(embedder).embed([(one.text, one.previous) for one in needed])
+            found = ContextEmbedder(embedder).embed([(source.text, source.previous) for source in needed])
         except EmbedderError as error:
             self.missing = error.message
             return []
         return [
-            (one, VectorRow(one.record, one.place, embedder.model, one.digest, vector))
-            for one, vector in zip(needed, found, strict=True)
+            (source, VectorRow(source.record, source.place, embedder.model, source.digest, vector))
+            for source, vector in zip(needed, found, strict=True)
         ]
 
     def keep(self, execute: Execute, made: Sequence[tuple[Source, VectorRow]]) -> int:
         """Stores the vectors whose source texts are unchanged; returns how many."""
-        now = set(self._space.vectors.sources([one.record for one, _ in made]))
+        now = set(self._space.vectors.sources([source.record for source, _ in made]))
         rows = [row for source, row in made if source in now]
         self._space.vectors.put_many(execute, rows)
         return len(rows)
@@ -172,8 +172,8 @@ def _refresh(space: Space, rows: Sequence[Row], vectors: _Vectors, after: int) -
     made = vectors.made([row["id"] for row in rows])
     found = {row["id"]: space.information(row["text"]) for row in rows if row["state"] != ERASED}
     with space.database.write() as execute:
-        kept = {row["id"]: row["info"] for row in rows}
-        changed = {one: value for one, value in found.items() if abs(value - kept[one]) > _MOST_CHANGE}
+        stored = {row["id"]: row["info"] for row in rows}
+        changed = {item: value for item, value in found.items() if abs(value - stored[item]) > _MOST_CHANGE}
         space.records.inform(execute, changed)
         embedded = vectors.keep(execute, made)
         execute(

@@ -37,7 +37,7 @@ def markdown(space: Space, *, stack: str, scopes: Sequence[str] = (), agent: str
     places = chosen(space, stack, scopes, agent)
     leaves = exported(space, tuple(places))
     yield f"# Memory of {escaped(stack)}\n\nAs of {iso(space.clock.now())}.\n"
-    for number, place in sorted(places.items(), key=lambda one: (one[1].scope, one[1].owner)):
+    for number, place in sorted(places.items(), key=lambda item: (item[1].scope, item[1].owner)):
         yield from _of_place(space, number, place, leaves)
 
 
@@ -75,9 +75,9 @@ def _plural(kind: str) -> str:
 def _item(memory: Memory) -> str:
     """A memory as an item of a list: what it says, and below it what is known of it."""
     title = memory.title
-    said = escaped(memory.content)
+    content = escaped(memory.content)
     if memory.content != title and memory.content.startswith(title):
-        said = f"**{escaped(title)}**{escaped(memory.content[len(title) :])}"
+        content = f"**{escaped(title)}**{escaped(memory.content[len(title) :])}"
     known = [f"{iso(memory.happened_at)[:16].replace('T', ' ')}", memory.agent_id]
     known += [memory.category] if memory.category else []
     known += [f"said by {memory.speaker}"] if memory.speaker else []
@@ -85,7 +85,7 @@ def _item(memory: Memory) -> str:
     known += [f"tags {', '.join(memory.tags)}"] if memory.tags else []
     origins = memory.details.get("derived_from")
     known += [f"from {', '.join(origins)}"] if origins else []
-    return f"- {said}\n  ({escaped('; '.join(known))}; {memory.id})\n"
+    return f"- {content}\n  ({escaped('; '.join(known))}; {memory.id})\n"
 
 
 def escaped(text: str) -> str:

@@ -33,8 +33,8 @@ class Neighbour(View):
     def memories(self) -> Iterator[Memory]:
         """All that are in the tree."""
         yield self.memory
-        for one in self.neighbours:
-            yield from one.memories()
+        for neighbour in self.neighbours:
+            yield from neighbour.memories()
 
 
 def neighbourhood(
@@ -50,7 +50,7 @@ def neighbourhood(
     frontier = {row["id"]}
     for _ in range(min(depth, DEEPEST)):
         frontier = _further(space, frontier, places, most, tree, left_out)
-    rows = {one["id"]: one for one in space.records.rows(list(tree))}
+    rows = {item["id"]: item for item in space.records.rows(list(tree))}
 
     def grown(number: int, came: Edge | None) -> Neighbour:
         return Neighbour(

@@ -46,11 +46,11 @@ class Operations:
         row = self.space.records.find(record) or self._beginning(record, places)
         own = row is not None and record.startswith(ID_PREFIX)  # others may be an entity's name
         rows = [*([] if own else self._entities(record, places)), *([row] if row else [])]
-        seen = [one for one in rows if one["place"] in places]
-        for one in seen:
-            if one["state"] in states if states else one["state"] != QUARANTINED:
-                return one
-        for each in (one for one in rows if one["place"] not in places):
+        seen = [entry for entry in rows if entry["place"] in places]
+        for item in seen:
+            if item["state"] in states if states else item["state"] != QUARANTINED:
+                return item
+        for each in (entry for entry in rows if entry["place"] not in places):
             self.space.reader.note_closed(each)
         self.space.reader.note_denied()
         if seen:

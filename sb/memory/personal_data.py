@@ -82,16 +82,16 @@ class Screening:
         Raises:
             PersonalDataRefused: the scope keeps none, or a text is too long to be searched for it; that was logged.
         """
-        said = [list(_values(record).values()) for record in records]
+        values = [list(_values(record).values()) for record in records]
         found = [
             self._screened(record, labels, scope)
-            for record, labels in zip(records, labels_of_each(said), strict=True)
+            for record, labels in zip(records, labels_of_each(values), strict=True)
         ]
-        for one in found:
-            if one.refused:
+        for screened in found:
+            if screened.refused:
                 with self._database.write() as execute:
-                    note(execute, None, one, agent, scope, self._now())
-                raise PersonalDataRefused(one.labels, scope)
+                    note(execute, None, screened, agent, scope, self._now())
+                raise PersonalDataRefused(screened.labels, scope)
         return found
 
     def look(self, record: Any, scope: str, *, signed_too: bool = False) -> Screened:
@@ -109,8 +109,8 @@ class Screening:
         screened = self.decided(found, scope, is_handoff=isinstance(record, Handoff))
         signed = isinstance(record, Handoff) and record.signature
         if screened.action == REDACT and (signed_too or not signed):
-            said = _values(record).items()
-            texts = {name: value for name, value in said if isinstance(value, str | list | tuple | dict)}
+            fields = _values(record).items()
+            texts = {name: value for name, value in fields if isinstance(value, str | list | tuple | dict)}
             for name, value in zip(texts, masked(list(texts.values())), strict=True):
                 setattr(record, name, value)
         return screened
@@ -168,16 +168,16 @@ def note(execute: Execute, number: int | None, screened: Screened, agent: str, s
 
 def redacted(screened: Sequence[Screened]) -> dict[str, None]:
     """The labels of what was redacted."""
-    return dict.fromkeys(label for one in screened if one.action == REDACT for label in one.labels)
+    return dict.fromkeys(label for item in screened if item.action == REDACT for label in item.labels)
 
 
 def hold_back(rows: Sequence[Row], screened: Sequence[Screened]) -> dict[str, str]:
     """Quarantine new rows that are to be escalated; returns the reasons by public id."""
     reasons = {}
-    for row, one in zip(rows, screened, strict=True):
-        if one.labels and one.action == ESCALATE:
+    for row, item in zip(rows, screened, strict=True):
+        if item.labels and item.action == ESCALATE:
             row["state"] = QUARANTINED
-            reasons[row["uid"]] = f"personal data ({', '.join(one.labels)})"
+            reasons[row["uid"]] = f"personal data ({', '.join(item.labels)})"
     return reasons
 
 
@@ -202,4 +202,4 @@ def met(
 def holders(database: Database, *, label: str = "", scope: str = "") -> list[str]:
     """The ids of the memories that still hold such values; arguments as in `met`."""
     writes = met(database, label=label, scope=scope)
-    return [one.record for one in writes if one.action != REDACT and one.record]
+    return [write.record for write in writes if write.action != REDACT and write.record]

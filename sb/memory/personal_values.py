@@ -34,7 +34,9 @@ def _labels(text: str, may_hold_secrets: bool) -> tuple[str, ...]:
     from sb.base.classification import Sensitivity, classify
 
     seen = classify(text, secrets=None if may_hold_secrets else ())
-    labels = dict.fromkeys(one.label for one in seen.findings if one.sensitivity != Sensitivity.SECRET)
+    labels = dict.fromkeys(
+        finding.label for finding in seen.findings if finding.sensitivity != Sensitivity.SECRET
+    )
     return (*labels, *(() if seen.complete else (TOO_LONG,)))
 
 
@@ -53,16 +55,16 @@ def _masked_texts(texts: Sequence[str]) -> list[str]:
 
     seen = classify("\n".join(texts))
     if not seen.complete:
-        return [one if _is_clean(one) else MASK.format(TOO_LONG) for one in texts]
-    found = [one for one in seen.findings if one.sensitivity != Sensitivity.SECRET]
+        return [item if _is_clean(item) else MASK.format(TOO_LONG) for item in texts]
+    found = [item for item in seen.findings if item.sensitivity != Sensitivity.SECRET]
     replaced, start, first = [], 0, 0
     for text in texts if found else ():
         end, at, parts = start + len(text), start, list[str]()
         while first < len(found) and found[first].start < end:
-            one = found[first]
-            parts += [seen.text[at : max(at, one.start)], MASK.format(one.label)]
-            at = min(one.end, end)
-            if one.end > end:  # the rest of it stands in the next text
+            finding = found[first]
+            parts += [seen.text[at : max(at, finding.start)], MASK.format(finding.label)]
+            at = min(finding.end, end)
+            if finding.end > end:  # the rest of it stands in the next text
                 break
             first += 1
         replaced.append("".join((*parts, seen.text[at:end])))
@@ -104,8 +106,8 @@ def _rebuilt(value: Any, texts: Iterator[str]) -> Any:
         made: dict[Any, Any] = {}
         for name, item in value.items():
             key = next(texts)
-            said = name if key == str(name) else _free(key, made)
-            made[said] = _rebuilt(item, texts)
+            field = name if key == str(name) else _free(key, made)
+            made[field] = _rebuilt(item, texts)
         return made
     if isinstance(value, list | tuple):
         return type(value)([_rebuilt(item, texts) for item in value])

@@ -49,8 +49,8 @@ class Origin(View):
         """All that are in the tree and in view."""
         if self.memory is not None:
             yield self.memory
-        for one in self.origins:
-            yield from one.memories()
+        for origin in self.origins:
+            yield from origin.memories()
 
 
 @frozen
@@ -117,7 +117,7 @@ def why(space: Space, row: Row, places: Collection[int]) -> Origin:
         ]
     for number in frontier:
         left_out[number] = len(_origins(space, number))
-    rows = {one["id"]: one for one in space.records.rows(list(below))}
+    rows = {item["id"]: item for item in space.records.rows(list(below))}
 
     def grown(number: int, relation: str, first: bool) -> Origin:
         found = rows[number]
@@ -186,9 +186,9 @@ def history(space: Space, row: Row) -> list[Change]:
 
 
 def _differences(kind: str, before: Row, after: Row) -> dict[str, tuple[Any, Any]]:
-    said, says = _attributes(kind, before), _attributes(kind, after)
-    names = [name for name in (*says, *said) if said.get(name) != says.get(name)]
-    return {name: (said.get(name), says.get(name)) for name in dict.fromkeys(names)}
+    former, says = _attributes(kind, before), _attributes(kind, after)
+    names = [name for name in (*says, *former) if former.get(name) != says.get(name)]
+    return {name: (former.get(name), says.get(name)) for name in dict.fromkeys(names)}
 
 
 def _attributes(kind: str, row: Row) -> dict[str, Any]:
@@ -224,12 +224,12 @@ def show(space: Space, row: Row, places: Sequence[int]) -> Dossier:
         protected=bool(row["protected"]),
         evidence_n=row["evidence_n"],
         updated_at=row["updated_at"],
-        before=tuple(text for one in sources for text in one.previous if text),
+        before=tuple(text for source in sources for text in source.previous if text),
         neighbours=neighbourhood(space, row, places).neighbours,
-        made_of_it=tuple(one["uid"] for one in space.records.rows(made) if one["place"] in places),
+        made_of_it=tuple(item["uid"] for item in space.records.rows(made) if item["place"] in places),
         evidence_count=evidence_count,
         evidence=tuple(
-            {name: value for name, value in one._asdict().items() if name != "session"} for one in evidence
+            {name: value for name, value in item._asdict().items() if name != "session"} for item in evidence
         ),
         read=read[0] if read else 0,
         reads=tuple(space.reads.of(number, MOST_LISTED)),

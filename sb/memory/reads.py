@@ -68,7 +68,11 @@ class Reads(Operations):
         found = self.searcher.find(query, places, filters=wanted, fusion=fusion, explain=explain)
         hits = self.searcher.best(found, k, salience=not benchmark, explain=explain)
         self.writer.broadcast(
-            "search", query, [(one.id, one.score) for one, _ in hits], [hit for _, hit in hits], scope=named
+            "search",
+            query,
+            [(ranked.id, ranked.score) for ranked, _ in hits],
+            [hit for _, hit in hits],
+            scope=named,
         )
         best = [hit for _, hit in hits]
         return self.searcher.with_neighbours(best, places, context) if context else best
@@ -99,9 +103,9 @@ class Reads(Operations):
         self.writer.check_right(READ)
         query = storable(query)
         found = think(self.space, self.searcher, query, self.writer.places(), hops, decay, k)
-        hits = [(number, one.activation) for number, one in found]
-        self.writer.broadcast("think", query, hits, [one for _, one in found])
-        return [one for _, one in found]
+        hits = [(number, activated.activation) for number, activated in found]
+        self.writer.broadcast("think", query, hits, [activated for _, activated in found])
+        return [activated for _, activated in found]
 
     def get(self, record: str) -> Memory:
         """One memory by its id, or an entity by its name.

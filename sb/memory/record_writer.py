@@ -142,7 +142,7 @@ class RecordWriter:
         name = getattr(record, DESCRIPTORS[row["kind"]].key or "")
         keys = dict.fromkeys((DESCRIPTORS[kind].normal(name), row["key"]))
         found = (self.space.records.keyed(row["place"], kind, key) for key in keys)
-        return next((one for one in found if one is not None), None)
+        return next((item for item in found if item is not None), None)
 
     def update(self, execute: Execute, row: Row, former: Row, record: Any) -> None:
         """Updates an existing record with what a new one says."""
@@ -180,7 +180,7 @@ class RecordWriter:
 
     def sees(self, row: Row, other: Row) -> bool:
         """True if who wrote one record sees another: not in another stack, nor what somebody else keeps for itself."""
-        here, there = (self.space.places.numbered(one["place"]) for one in (row, other))
+        here, there = (self.space.places.numbered(item["place"]) for item in (row, other))
         return here.stack == there.stack and there.owner in ("", row["agent"])
 
     def _derived(self, execute: Execute, number: int, row: Row, record: Any) -> None:

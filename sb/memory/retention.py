@@ -38,10 +38,10 @@ def overdue(space: Space, settings: Settings, now: float) -> list[Overdue]:
     Args:
         now: seconds since the epoch; the age of a memory counts from when it was written.
     """
-    kept = [seconds for rule in settings.scopes.values("retention") for seconds in rule.values()]
-    if not kept:
+    periods = [seconds for rule in settings.scopes.values("retention") for seconds in rule.values()]
+    if not periods:
         return []
-    return [one for row in _rows(space, now - min(kept)) if (one := _due(space, settings, row, now))]
+    return [memory for row in _rows(space, now - min(periods)) if (memory := _due(space, settings, row, now))]
 
 
 def _rows(space: Space, before: float) -> Iterator[Row]:

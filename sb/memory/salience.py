@@ -120,7 +120,7 @@ def in_reach(hits: Sequence[Ranked], k: int) -> Sequence[Ranked]:
     if not hits:
         return hits
     least = hits[min(k, len(hits)) - 1].score - SHARE_OF_SEARCH * max(0.0, hits[0].score)
-    return [one for one in hits if one.score >= least]
+    return [ranked for ranked in hits if ranked.score >= least]
 
 
 def salient(
@@ -144,16 +144,16 @@ def salient(
     unit = SHARE_OF_SEARCH * hits[0].score
     mean = _Mean(weights)
     moved = []
-    for one in hits:
-        row, times, known = rows[one.id], reads.get(one.id), trust.get(one.id, ORDINARY_TRUST)
-        shown = one.features
+    for ranked in hits:
+        row, times, known = rows[ranked.id], reads.get(ranked.id), trust.get(ranked.id, ORDINARY_TRUST)
+        shown = ranked.features
         if explain:
             terms = salience(row, times, now, weights=weights, trust=known).terms
             share = unit / mean.total
             given = {f"salience.{name}": (value, weight * share) for name, (value, weight) in terms.items()}
             shown = {**(shown or {}), **given}
         value = mean.of(_values(row, times, now, 0.0), known)
-        moved.append(Ranked(one.id, one.score + unit * value, shown))
+        moved.append(Ranked(ranked.id, ranked.score + unit * value, shown))
     moved.sort(key=lambda one: (-one.score, one.id))
     return moved
 
@@ -164,10 +164,10 @@ def within(budget_tokens: int, items: Iterable[tuple[T, str]]) -> list[T]:
     Args:
         items: each with the line that shows it.
     """
-    kept: list[T] = []
+    selection: list[T] = []
     characters = 0
     for item, line in items:
         if tokens_of(characters + len(line) + 1) <= budget_tokens:
             characters += len(line) + 1
-            kept.append(item)
-    return kept
+            selection.append(item)
+    return selection

@@ -66,7 +66,7 @@ class Filters:
     def __post_init__(self) -> None:
         for kind in self.kinds:
             if kind not in DESCRIPTORS or kind in ASIDE:
-                known = ", ".join(one for one in DESCRIPTORS if one not in ASIDE)
+                known = ", ".join(descriptor for descriptor in DESCRIPTORS if descriptor not in ASIDE)
                 raise ValueError(f"{kind!r} is not a memory kind: {known}")
 
     def sql(self) -> tuple[str, tuple[Any, ...]]:
@@ -183,7 +183,7 @@ class Searcher:
     ) -> list[tuple[Ranked, Hit]]:
         """Returns what `first` does, as an agent sees it."""
         ranked = self.first(candidates, k, salience=salience, explain=explain)
-        return [(one, self._space.hit(row, one)) for one, row in ranked]
+        return [(item, self._space.hit(row, item)) for item, row in ranked]
 
     def with_neighbours(self, hits: Sequence[Hit], places: Sequence[int], count: int) -> list[Hit]:
         """The hits, each with what stands right before and after it in its session, as far as an agent sees it.
@@ -218,14 +218,14 @@ class Searcher:
         space, first = self._space, candidates[:k]
         if salience:
             first = in_reach(candidates, k)
-            numbers = [one.id for one in first]
+            numbers = [ranked.id for ranked in first]
             known = {row["id"]: row for row in space.records.rows(numbers, _JUDGED_BY)}
             trust = space.trust.in_rows(known.values())
             reads, now = space.reads.stats(numbers), space.clock.now()
             weights = configured(IN_SEARCH, space.settings.salience)
             first = salient(first, known, reads, now, trust=trust, weights=weights, explain=explain)[:k]
-        rows = {row["id"]: row for row in space.records.rows([one.id for one in first])}
-        return [(one, rows[one.id]) for one in first]
+        rows = {row["id"]: row for row in space.records.rows([ranked.id for ranked in first])}
+        return [(ranked, rows[ranked.id]) for ranked in first]
 
     def _vector(self, asked: Query) -> tuple[str, Vectors] | None:
         """The question's vector and what made it; None where nothing makes vectors."""

@@ -221,7 +221,7 @@ class SessionWriter:
 
     def note_read(self, operation: str, shown: Iterable[Memory]) -> None:
         """Logs that memories reached the agent's context without a query."""
-        memories = {one.id: one for one in shown}
+        memories = {memory.id: memory for memory in shown}
         rows = self.space.records.known(list(memories))
         hits = [(row["id"], 1.0) for row in rows.values()]
         self.broadcast(operation, "", hits, list(memories.values()))
@@ -244,7 +244,7 @@ class SessionWriter:
         if query:
             self.masked.clear()
             query = self.space.screening.text(masked_text(query, self.masked), scope)
-        tokens = sum(estimated_tokens(one.content) for one in memories)
+        tokens = sum(estimated_tokens(memory.content) for memory in memories)
         with self.space.database.write() as execute:
             session = self._opened(execute)
             self.space.reads.append(

@@ -86,8 +86,8 @@ class Sessions(Operations):
         """
         from sb.memory.handoffs import loops
 
-        said = Handoff(goal, current_state, loops(open_loops), next_step, recipient)
-        return self.handoffs.send(said, self._shared(project, scope, recipient))
+        packet = Handoff(goal, current_state, loops(open_loops), next_step, recipient)
+        return self.handoffs.send(packet, self._shared(project, scope, recipient))
 
     def resume(self, project: str | None = None, *, scope: str | None = None) -> HandoffPacket | None:
         """Accept the newest handoff that waits for this agent, or for anyone; None if there is none.

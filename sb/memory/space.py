@@ -122,12 +122,12 @@ class Space:
         contextual = self._embedding(embedder)
         for start in range(0, len(records), _AT_ONCE):
             sources = self.vectors.sources(records[start : start + _AT_ONCE])
-            vectors = contextual.embed([(one.text, one.previous) for one in sources])
+            vectors = contextual.embed([(source.text, source.previous) for source in sources])
             self.vectors.put_many(
                 execute,
                 [
-                    VectorRow(one.record, one.place, embedder.model, one.digest, vector)
-                    for one, vector in zip(sources, vectors, strict=True)
+                    VectorRow(source.record, source.place, embedder.model, source.digest, vector)
+                    for source, vector in zip(sources, vectors, strict=True)
                 ],
             )
 
@@ -232,7 +232,7 @@ class Space:
         """The gate's answer as the agent may read it: the memories that it compares with may hold personal data."""
         if not self.reader.masks:
             return verdict
-        others = tuple(replace(one, content=masked(one.content)) for one in verdict.others)
+        others = tuple(replace(other, content=masked(other.content)) for other in verdict.others)
         return replace(verdict, content=masked(verdict.content), others=others)
 
     def seen_by(self, agent: str, stack: str) -> Space:

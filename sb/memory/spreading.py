@@ -83,22 +83,22 @@ def with_related(
     if best <= 0:
         return list(ranked)
     condition = space.reader.left_out(places)
-    seeds = {one.id: one.score / best for one in ranked[:SEEDS] if one.score >= NEAR * best}
+    seeds = {item.id: item.score / best for item in ranked[:SEEDS] if item.score >= NEAR * best}
     gained = spread(
         space.edges, seeds, places, lambda numbers: numbers_where(space.database, numbers, condition)
     )
     if not gained:
         return list(ranked)
-    known = {one.id for one in ranked}
+    known = {item.id for item in ranked}
     new = numbers_where(space.database, gained.keys() - known, meets)
     found = [*ranked, *(Ranked(number, 0.0, {}) for number in new)]
     explained = ranked[0].features is not None
     return sorted(
-        (_raised(one, gained.get(one.id, 0.0), share * best, explained) for one in found),
+        (_raised(item, gained.get(item.id, 0.0), share * best, explained) for item in found),
         key=lambda one: (-one.score, one.id),
     )
 
 
-def _raised(one: Ranked, activation: float, worth: float, explained: bool) -> Ranked:
-    features = {**(one.features or {}), FEATURE: (activation, worth)} if explained else None
-    return Ranked(one.id, one.score + activation * worth, features)
+def _raised(hit: Ranked, activation: float, worth: float, explained: bool) -> Ranked:
+    features = {**(hit.features or {}), FEATURE: (activation, worth)} if explained else None
+    return Ranked(hit.id, hit.score + activation * worth, features)

@@ -26,7 +26,7 @@ class View(Mapping[str, Any]):
 
     @classmethod
     def _names(cls) -> tuple[str, ...]:
-        return tuple(one.name for one in fields(cls))  # type: ignore[arg-type]
+        return tuple(item.name for item in fields(cls))  # type: ignore[arg-type]
 
     def as_json(self) -> dict[str, Any]:
         """Converts to plain dicts and lists."""
@@ -38,9 +38,9 @@ def plain_json(value: Any) -> Any:
     if isinstance(value, View):
         return value.as_json()
     if isinstance(value, Mapping):
-        return {str(name): plain_json(one) for name, one in value.items()}
+        return {str(name): plain_json(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain_json(one) for one in value]
+        return [plain_json(item) for item in value]
     return value
 
 

@@ -116,10 +116,10 @@ _RUNNING: set[Warming] = set()
 @atexit.register  # a thread must not be importing while the interpreter is taken down
 def _stop_all() -> None:
     running = list(_RUNNING)
-    for one in running:
-        one.end()
-    for one in running:
-        one.stop()
+    for warming in running:
+        warming.end()
+    for warming in running:
+        warming.stop()
 
 
 if hasattr(os, "register_at_fork"):  # a child would wait for ever for the locks of a thread that it has not

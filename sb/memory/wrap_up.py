@@ -66,7 +66,7 @@ def wrap_up(
     summary = masked_text(summary, writer.masked)  # before any of it is cut
     found = derived(own_writes(writer, scope))
     open_loops = loops(given["open_loops"]) if given["open_loops"] is not None else list(found.open_loops)
-    said = Handoff(
+    handoff = Handoff(
         goal=given["goal"] or found.goal or shorten(summary, _LONGEST),
         current_state=summary,
         open_loops=open_loops,
@@ -74,7 +74,7 @@ def wrap_up(
         recipient=recipient,
     )  # fmt: skip
     known = handoffs.known()
-    made = handoffs.signed(said, scope, known)
+    made = handoffs.signed(handoff, scope, known)
 
     def also(execute: Execute, session: Session) -> None:
         handoffs.stand_for(execute, known)
@@ -108,15 +108,15 @@ def derived(writes: Sequence[Memory]) -> Derived:
     settling: list[Memory] = []  # later events that close, or go on with, what was open
     settled: list[frozenset[str]] = []  # what those are about, once something open is compared with them
     found: dict[str, None] = {}
-    for one in reversed(writes):
-        if _is_open(one):
-            about = _stems(one)
+    for memory in reversed(writes):
+        if _is_open(memory):
+            about = _stems(memory)
             settled += map(_stems, settling)
             settling.clear()
             if not any(_alike(about, later) for later in settled):
-                found[shorten(" ".join(one.content.split()), _LONGEST)] = None
-        if one.kind == "event" and one.category in (*_SETTLES, "task_update"):
-            settling.append(one)
+                found[shorten(" ".join(memory.content.split()), _LONGEST)] = None
+        if memory.kind == "event" and memory.category in (*_SETTLES, "task_update"):
+            settling.append(memory)
     goal = _goal(writes)
     open_loops = [loop for loop in found if loop != goal]  # the goal itself is no loop beside it
     return Derived(goal, tuple(open_loops[:MOST_LOOPS][::-1]))
@@ -125,10 +125,10 @@ def derived(writes: Sequence[Memory]) -> Derived:
 def _goal(writes: Sequence[Memory]) -> str:
     """Returns the stated goal, else the first closed task update, else the first decision."""
     for kind, category in (("event", "session_start"), ("event", "task_update"), ("decision", None)):
-        for one in writes:
-            says_open = category == "task_update" and _OPEN.search(one.content)
-            if one.kind == kind and category in (None, one.category) and not says_open:
-                return shorten(one.title, _LONGEST)
+        for memory in writes:
+            says_open = category == "task_update" and _OPEN.search(memory.content)
+            if memory.kind == kind and category in (None, memory.category) and not says_open:
+                return shorten(memory.title, _LONGEST)
     return ""
 
 

@@ -71,14 +71,14 @@ class Writes(Operations):
         place = self._place(project, scope, private)
         fact = self._fact(content, category, place, more)
         screened = self.space.screening.look(fact, place.scope)
-        held = f"personal data ({', '.join(screened.labels)})"
+        reason = f"personal data ({', '.join(screened.labels)})"
         [(row, _)] = self.writer.record_writer.pairs([fact])
         from sb.memory.gate.worth import REFUSED, GateVerdict
 
         if screened.refused:
-            return GateVerdict(False, f"{held}, which {place.scope} does not keep", held=REFUSED)
+            return GateVerdict(False, f"{reason}, which {place.scope} does not keep", held=REFUSED)
         if screened.labels and screened.action == ESCALATE:
-            return GateVerdict(True, held, held=QUARANTINED)
+            return GateVerdict(True, reason, held=QUARANTINED)
         if row["source_type"] in self.space.untrusted_sources:
             return GateVerdict(True, f"{row['source_type']} is an untrusted source", held=QUARANTINED)
         return self.space.shown_verdict(self.gate.look(row, fact, place).verdict)

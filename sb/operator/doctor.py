@@ -239,7 +239,7 @@ def _approvals(log: EventLog) -> Iterator[Finding]:
 
 def _recovery(log: EventLog) -> Iterator[Finding]:
     found = Escalations(log).page(limit=0)
-    by_hand = [one for one in found if one.state is not EscalationState.WAITING]
+    by_hand = [escalation for escalation in found if escalation.state is not EscalationState.WAITING]
     waiting = len(found) - len(by_hand)
     detail = f"{counted(len(found), 'escalation')}, {waiting} waiting for a decision"
     status = Status.WARN if by_hand else Status.OK
@@ -255,14 +255,14 @@ def _memory(config: Config, database: Database) -> list[Finding]:
 
 def _connected(config: Config, log: EventLog) -> Iterator[Finding]:
     found, now = connected_agents(log), log.clock.now()
-    told = [
-        f"{one.host}{f' in {one.project}' if one.project else ''}, last seen {human_age(now - one.last_seen_at / 1e6)}"
-        for one in found[:_MOST_CONNECTED]
+    parts = [
+        f"{item.host}{f' in {item.project}' if item.project else ''}, last seen {human_age(now - item.last_seen_at / 1e6)}"
+        for item in found[:_MOST_CONNECTED]
     ]
     if len(found) > _MOST_CONNECTED:
-        told.append(f"and {len(found) - _MOST_CONNECTED} more (sb console)")
+        parts.append(f"and {len(found) - _MOST_CONNECTED} more (sb console)")
     hint = "" if found or Records(config.home).all() else "sb install claude-code"
-    yield Finding("connected", Status.OK, "; ".join(told) or "no session of a coding agent yet", hint)
+    yield Finding("connected", Status.OK, "; ".join(parts) or "no session of a coding agent yet", hint)
 
 
 def _baselines(config: Config, log: EventLog) -> Iterator[Finding]:
@@ -274,11 +274,11 @@ def _baselines(config: Config, log: EventLog) -> Iterator[Finding]:
     counts: dict[str, int] = {}
     for entry in (entry for store in stores for entry in store.entries(registry)):
         counts[str(entry.status)] = counts.get(str(entry.status), 0) + 1
-    told = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()) if count)
+    summary = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()) if count)
     amiss = any(count for status, count in counts.items() if status != "approved")
     hint = "sb doctor --fix" if outdated else "sb runtime-guard mismatches" if amiss else ""
     if outdated:
-        told += (
+        summary += (
             f"; {counted(len(outdated), 'contract')} of this release not approved, so their calls are denied"
         )
-    yield Finding("baselines", Status.WARN if amiss else Status.OK, f"contracts: {told or 'none'}", hint)
+    yield Finding("baselines", Status.WARN if amiss else Status.OK, f"contracts: {summary or 'none'}", hint)

@@ -81,8 +81,8 @@ def agent_line(
         seen.run_id,
         seen.runs,
         is_at_work(seen, doing, now),
-        tuple(one.calls for one in periods),
-        tuple(one.refused for one in periods),
+        tuple(tally.calls for tally in periods),
+        tuple(tally.refused for tally in periods),
         counts_text(sum(periods, Tally())),
         call_object(doing.tool_id, doing.args) if doing.tool_id else "",
         "" if cost is None else dollars(cost),
@@ -128,10 +128,10 @@ AGENT = Kind[AgentLine](
 def counts_text(tally: Tally) -> tuple[tuple[str, str], ...]:
     """Counts of calls in words, each with its tone; zeros are left out, except of all calls."""
     words = []
-    for name, one in _NOUNS:
+    for name, noun in _NOUNS:
         count = getattr(tally, name)
         if count or name == "calls":
-            words.append((f"{spaced(count)} {one if count == 1 else name}", _DAY_TONES.get(name, "")))
+            words.append((f"{spaced(count)} {noun if count == 1 else name}", _DAY_TONES.get(name, "")))
     return tuple(words)
 
 
@@ -163,7 +163,9 @@ def may(config: Config, agent: str, grants: Iterable[Grant]) -> list[str]:
         if settings.permissions:
             lines.append(f"permissions: {', '.join(settings.permissions)}")
     lines += [_rule_text(rule) for rule in config.policy if rule.effect == "allow" and _is_about(rule, agent)]
-    lines += [f"granted: {one.tool_id}" for one in grants if one.agent == agent and one.state == "active"]
+    lines += [
+        f"granted: {grant.tool_id}" for grant in grants if grant.agent == agent and grant.state == "active"
+    ]
     return [plain(line, one_line=True) for line in lines]
 
 

@@ -115,10 +115,10 @@ def object_first(disclosed: Disclosure, limit: int, *, reveal: bool = False) -> 
     about = object_argument(disclosed)
     if about is None:
         return disclosed.call(limit, reveal=reveal)
-    others = [one for one in disclosed.arguments if one is not about]
+    others = [item for item in disclosed.arguments if item is not about]
     parts = [
         exact_object(disclosed, reveal=reveal),
-        *(f"{one.name}={one.text(reveal=reveal)}" for one in others),
+        *(f"{other.name}={other.text(reveal=reveal)}" for other in others),
     ]
     if len(BETWEEN.join(parts)) > limit:
         parts = [shorten_middle(parts[0], limit), *_most_telling(disclosed, others)]
@@ -134,7 +134,9 @@ def _most_telling(disclosed: Disclosure, others: list[Argument]) -> list[str]:
 
 def object_argument(disclosed: Disclosure) -> Argument | None:
     """The argument that says by itself what a call is about, if there is one."""
-    return next((one for name in (*OBJECTS, ARGV) for one in disclosed.arguments if one.name == name), None)
+    return next(
+        (item for name in (*OBJECTS, ARGV) for item in disclosed.arguments if item.name == name), None
+    )
 
 
 def exact_object(disclosed: Disclosure, *, reveal: bool = False) -> str:
@@ -147,7 +149,7 @@ def exact_object(disclosed: Disclosure, *, reveal: bool = False) -> str:
 
 def short_call(disclosed: Disclosure, *, reveal: bool = False) -> str:
     """The call as every list shows calls: its command, what it does with which file, or the tool with its values."""
-    args = {one.name: _value(one.text(reveal=reveal)) for one in disclosed.arguments}
+    args = {item.name: _value(item.text(reveal=reveal)) for item in disclosed.arguments}
     return shorten_middle(call_object(disclosed.approval.tool_id, args), LONGEST_CALL)
 
 
@@ -224,8 +226,9 @@ def granted_sentence(grant: Grant) -> str:
 def decision_lines(approval: Approval, decisions: Sequence[Decided], now: int) -> list[str]:
     """Lines on a decision: by whom, when, why; under dual control who is missing. `now` in microseconds."""
     lines = [
-        f"{one.by} {one.verb} it {when(one.at, now)}" + (f": {one.reason}" if one.reason else "")
-        for one in decisions
+        f"{decided.by} {decided.verb} it {when(decided.at, now)}"
+        + (f": {decided.reason}" if decided.reason else "")
+        for decided in decisions
     ]
     if approval.needed > 1 and approval.state is ApprovalState.WAITING:
         lines.append(f"{len(decisions)} of {approval.needed} approved; another operator has to approve too")
@@ -246,7 +249,7 @@ def bare(text: str) -> str:
 
 def argument(disclosed: Disclosure, name: str) -> str:
     """The text of the argument of that name; "" where there is none."""
-    return next((bare(one.text()) for one in disclosed.arguments if one.name == name), "")
+    return next((bare(item.text()) for item in disclosed.arguments if item.name == name), "")
 
 
 def _state(about: Request, now: int) -> State:

@@ -63,9 +63,9 @@ def _name(tool_id: str, args: Mapping[str, Any]) -> str:
 
 def _pairs(values: Mapping[str, Any]) -> str:
     """Values by name, amounts first: a narrow list leaves out the middle."""
-    said = [(name, value) for name, value in values.items() if name not in _QUIET]
-    said.sort(key=lambda pair: not _is_amount(pair[1]))
-    return ", ".join(f"{name}={_text(value)}" for name, value in said)
+    pairs = [(name, value) for name, value in values.items() if name not in _QUIET]
+    pairs.sort(key=lambda pair: not _is_amount(pair[1]))
+    return ", ".join(f"{name}={_text(value)}" for name, value in pairs)
 
 
 def _is_amount(value: Any) -> bool:

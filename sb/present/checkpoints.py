@@ -101,4 +101,6 @@ CHECKPOINT = Kind[ShownCheckpoint](
 
 def change_lines(changes: Iterable[Difference]) -> list[str]:
     """The changes of restoring it, a line for each part."""
-    return [f"{one.part}: {one.before or 'not there'} → {one.after or 'not there'}" for one in changes]
+    return [
+        f"{change.part}: {change.before or 'not there'} → {change.after or 'not there'}" for change in changes
+    ]

@@ -88,8 +88,8 @@ def request_why(disclosed: Disclosure) -> str:
     if not does:
         return reasons[0][1] if reasons else ""
     others = [text for rule, text in reasons if rule not in list(SafetyClass)]
-    told = [*others, does] if len(others) < len(reasons) or not others else others
-    return BETWEEN.join(_REDIRECTS.sub("writes ", text) for text in told)
+    texts = [*others, does] if len(others) < len(reasons) or not others else others
+    return BETWEEN.join(_REDIRECTS.sub("writes ", text) for text in texts)
 
 
 def command_does(disclosed: Disclosure) -> str:

@@ -66,7 +66,7 @@ def verified_words(state: VerificationState, now: int) -> tuple[str, str]:
 
 def enforced(findings: Sequence[Finding]) -> Enforced:
     """Fold findings: those that are fine to their names."""
-    fine = dict.fromkeys(one.name for one in findings if one.status is Status.OK)
-    off = tuple(one for one in findings if one.status is not Status.OK)
-    on = [name for name in fine if name not in {one.name for one in off}]
+    fine = dict.fromkeys(finding.name for finding in findings if finding.status is Status.OK)
+    off = tuple(finding for finding in findings if finding.status is not Status.OK)
+    on = [name for name in fine if name not in {finding.name for finding in off}]
     return Enforced(", ".join(on), off)

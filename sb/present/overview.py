@@ -57,10 +57,10 @@ class Overview:
         self._activity.update()
         seen = self._agents.seen()
         lines = []
-        for one in seen[:most]:
-            periods = self._activity.periods(HOURS, HOUR_S, agent=one.agent, runs=one.runs)
-            cost = sessions_cost(self._config, one.runs)
-            lines.append(agent_line(one, self._agents.doing(one.run_id), periods, cost, now))
+        for item in seen[:most]:
+            periods = self._activity.periods(HOURS, HOUR_S, agent=item.agent, runs=item.runs)
+            cost = sessions_cost(self._config, item.runs)
+            lines.append(agent_line(item, self._agents.doing(item.run_id), periods, cost, now))
         today = self._activity.total(midnight(now))
         cost = sessions_cost(self._config, self._activity.runs(midnight(now)))  # of these sessions as a whole
         budget = self._config.budget.daily_cost_usd if self._config.budget.has_daily else None
@@ -69,8 +69,8 @@ class Overview:
             today_words(today, cost, budget),
             tuple(lines),
             len(seen),
-            tuple(one.calls for one in hours),
-            tuple(one.refused for one in hours),
+            tuple(tally.calls for tally in hours),
+            tuple(tally.refused for tally in hours),
             sum(line.at_work for line in lines),
             None if cost is None or budget is None else cost / budget,
         )

@@ -208,17 +208,19 @@ def _restored(result: ToolResult | None) -> str:
     """Of a reversal that put files back; "" for any other."""
     data = result.data if result is not None and isinstance(result.data, dict) else {}
     files = data.get("restored", data.get("files", [data]))
-    return restored_names([one for one in files if isinstance(one, dict)]) if isinstance(files, list) else ""
+    return (
+        restored_names([file for file in files if isinstance(file, dict)]) if isinstance(files, list) else ""
+    )
 
 
 def restored_names(rows: Sequence[Mapping[str, Any]], most: int = 5) -> str:
     """One line: the files that a reversal restored or removed."""
     words: dict[str, list[str]] = {"restored": [], "removed": []}
     top = "/"  # of what was named last: what is below it goes without saying
-    for one in rows:
-        path = one.get("path")
-        if isinstance(path, str) and "existed" in one and not path.startswith(f"{top}/"):
-            words["restored" if one["existed"] else "removed"].append(revealed_line(PurePath(path).name))
+    for row in rows:
+        path = row.get("path")
+        if isinstance(path, str) and "existed" in row and not path.startswith(f"{top}/"):
+            words["restored" if row["existed"] else "removed"].append(revealed_line(PurePath(path).name))
             top = path
     return "; ".join(
         f"{word} {', '.join(names[:most])}" + (f" and {len(names) - most} more" if len(names) > most else "")

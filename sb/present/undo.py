@@ -64,8 +64,8 @@ def _undo_word(about: UndoRecord, now: int) -> str:
     ref, word = about.ref, state_word(about.ref, now)
     if word != "undoable":
         return _WORDS.get(word, word)
-    kept = snapshot_of(ref)
-    if kept is not None and not about.snapshots.holds(kept[0], paths_of(ref)):
+    snapshot = snapshot_of(ref)
+    if snapshot is not None and not about.snapshots.holds(snapshot[0], paths_of(ref)):
         return GONE
     yes = "in part" if _is_partial(about.args, about.result) else "yes"
     return yes if ref.window_ends_at is None else f"{yes}, {left(ref.window_ends_at, now)}"

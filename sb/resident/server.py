@@ -58,9 +58,9 @@ def serve(start: str, home: str, idle: str = IDLE_S) -> None:
     if not taken(lock):  # another one is
         (folder / STARTING).unlink(missing_ok=True)
         return
-    said = {"pid": os.getpid(), "since": time.time(), "version": Path(start).parent.name}
+    status = {"pid": os.getpid(), "since": time.time(), "version": Path(start).parent.name}
     os.ftruncate(lock, 0)
-    os.pwrite(lock, json.dumps(said).encode(), 0)
+    os.pwrite(lock, json.dumps(status).encode(), 0)
     shutil.rmtree(folder / REHEARSAL, ignore_errors=True)
     warm()
     _rehearse_once(folder / REHEARSAL)
@@ -232,8 +232,8 @@ class _Helper:
                     self._busy[pid] = self._asked_at
                     self._waiting.discard(pid)
                 elif what == HINT:
-                    told = json.loads(news[PID_BYTES + 1 :])
-                    self._post = self._post._replace(hint=Hint(*told) if told else None)
+                    payload = json.loads(news[PID_BYTES + 1 :])
+                    self._post = self._post._replace(hint=Hint(*payload) if payload else None)
                 elif what == MORE:
                     self._warm_more()
                 elif what == WATCH:

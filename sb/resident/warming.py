@@ -125,8 +125,8 @@ def rehearse(home: Path) -> Opening:
     event = HookEvent(_HOST, "PreToolUse", Moment.BEFORE, "rehearsal", str(home), (call,))
     reported = event._replace(moment=Moment.AFTER, calls=(call._replace(response="ok"),))
     opening = Opening()  # to the end of the process: closing would write, for nobody
-    for one in (event, reported):
-        judge(config, adapter_for(_HOST, {}), one, opening)
+    for item in (event, reported):
+        judge(config, adapter_for(_HOST, {}), item, opening)
     return opening
 
 

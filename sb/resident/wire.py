@@ -115,8 +115,8 @@ def check_peer(connection: _socket.socket) -> None:
         level, option = _DARWIN_PEER
     else:
         raise Untrusted("this system does not say who is at the other end")
-    told = connection.getsockopt(level, option, 76)
-    if int.from_bytes(told[4:8], sys.byteorder) != posix.geteuid():
+    credentials = connection.getsockopt(level, option, 76)
+    if int.from_bytes(credentials[4:8], sys.byteorder) != posix.geteuid():
         raise Untrusted("another user is at the other end")
 
 
@@ -124,8 +124,8 @@ def check_peers_place(connection: _socket.socket) -> None:
     """Raise Untrusted unless the other end is in the namespaces of this process, as nothing confined is."""
     if sys.platform != "linux":
         return
-    told = connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)
-    peer = int.from_bytes(told[:4], sys.byteorder)
+    credentials = connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)
+    peer = int.from_bytes(credentials[:4], sys.byteorder)
     try:
         theirs = [posix.readlink(f"/proc/{peer}/ns/{name}") for name in _NAMESPACES]
     except OSError:
@@ -191,7 +191,7 @@ def receive(connection: _socket.socket, key: bytes, purpose: bytes) -> bytes:
 
 def send_descriptors(connection: _socket.socket, descriptors: tuple[int, ...]) -> None:
     """Hand over open files, or none, with the one byte that a message needs at least."""
-    packed = b"".join(one.to_bytes(4, sys.byteorder) for one in descriptors)
+    packed = b"".join(descriptor.to_bytes(4, sys.byteorder) for descriptor in descriptors)
     rights = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, packed)] if packed else []
     connection.sendmsg([b"+"], rights)
 

@@ -164,8 +164,8 @@ class _Child:
         theirs, mine = wire.exactly(connection, wire.CHALLENGE), os.urandom(wire.CHALLENGE)
         name = wire.exactly(connection, wire.RUN) if inside else wire.NO_RUN
         key = self._secret(inside, name) + theirs + mine
-        said = mine + post.place + os.getpid().to_bytes(PID_BYTES, "big")
-        connection.sendall(said + wire.proof(key, wire.GREETED, said))
+        greeting = mine + post.place + os.getpid().to_bytes(PID_BYTES, "big")
+        connection.sendall(greeting + wire.proof(key, wire.GREETED, greeting))
         files = socket.recv_fds(connection, 1, _STREAMS)[1]
         message = wire.receive(connection, key, wire.REQUEST)
 

@@ -256,8 +256,8 @@ class Runtime:
         Args:
             envelope: other arguments of `RunContext.create`.
         """
-        said = {"host": "python", "project": project_folder(Path.cwd())}
-        envelope["metadata"] = said | (envelope.get("metadata") or {})
+        metadata = {"host": "python", "project": project_folder(Path.cwd())}
+        envelope["metadata"] = metadata | (envelope.get("metadata") or {})
         made: dict[str, Any] = {"budget": self.budget(), "clock": self.log.clock, "ids": self.log.ids}
         return RunContext.create(agent_name, intent, **(made | envelope))
 

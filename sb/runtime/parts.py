@@ -106,9 +106,9 @@ def unknown_names(config: Config) -> list[str]:
 def shipped_registry(config: Config) -> ToolRegistry:
     """The tools that come with this version, and no others."""
     registry = hosted_registry(config)
-    kept = open_snapshots(config)
+    store = open_snapshots(config)
     untouched = [*protected(config), *_guarded_below(config.files.roots, config)]
-    register_builtin(registry, config.files, config.http, config.shell, kept, untouched)
+    register_builtin(registry, config.files, config.http, config.shell, store, untouched)
     return registry
 
 

@@ -103,7 +103,7 @@ def classify(
     judge.comes_back = comes_back
     with judged_by(rules):
         found, parsed = _found(judge, command)
-        kept = judge.keeping.result(judge) if parsed else NOTHING_KNOWN
+        changes = judge.keeping.result(judge) if parsed else NOTHING_KNOWN
     judge.trail.finish()
     flow = judge.trail.flow
     if follow and not flow and (judge.scripts.ran or judge.scripts.lines):
@@ -128,7 +128,7 @@ def classify(
         tuple(dict.fromkeys(judge.programs)),
         tuple(dict.fromkeys(judge.writes)),
         parsed,
-        kept,
+        changes,
         tuple(judge.trail.reads),
         flow,
         tuple(judge.trail.uploads),

@@ -162,7 +162,7 @@ class CommandJudge(ABC):
             return texts
         splits = "".join(filter(is_literal, self.values.get("IFS", ()))) or " "
         pieces = (
-            part for one in expand(text, self.values) for part in re.split(f"[{re.escape(splits)}\\s]", one)
+            part for item in expand(text, self.values) for part in re.split(f"[{re.escape(splits)}\\s]", item)
         )
         named = [part for part in dict.fromkeys(pieces) if self._matters(part)][:_MOST_VALUES]
         return [*texts, *named, *texts[-1:]] if named else texts

@@ -38,7 +38,7 @@ def check_words(name: str, values: Sequence[str]) -> None:
     Raises:
         ValueError: it is not.
     """
-    if not isinstance(values, list | tuple) or not all(isinstance(one, str) for one in values):
+    if not isinstance(values, list | tuple) or not all(isinstance(value, str) for value in values):
         raise ValueError(f"{name} is {values!r}, must be a list of strings")
 
 

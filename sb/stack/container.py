@@ -89,11 +89,11 @@ class Container:
     def set_in(self, execute: Execute, name: str, value: Any) -> None:
         """Stores a setting within a transaction; other processes' settings stay as they are."""
         self.settings[name] = value
-        said = orjson.dumps(value).decode()
+        document = orjson.dumps(value).decode()
         execute(
             "INSERT INTO stacks (name, state, settings) VALUES (?1, ?2, json_object(?3, json(?4)))"
             " ON CONFLICT (name) DO UPDATE SET settings = json_set(settings, ?5, json(?4))",
-            (self.stack_id, self.state.value, name, said, f'$."{name}"'),
+            (self.stack_id, self.state.value, name, document, f'$."{name}"'),
         )
 
     def fresh(self, execute: Execute, name: str) -> Any:
@@ -111,7 +111,7 @@ class Container:
         """Groups those of these ids that are in this stack by their place."""
         known = self.space.records.known(uids := list(uids))
         found: dict[Place, list[str]] = {}
-        for uid in (one for one in uids if one in known):
+        for uid in (item for item in uids if item in known):
             place = self.space.places.numbered(known[uid]["place"])
             if place.stack == self.stack_id:
                 found.setdefault(place, []).append(uid)
@@ -136,7 +136,7 @@ class Container:
     def scopes(self) -> frozenset[str] | None:
         """The scopes in view; None for all."""
         chains = [None if scope is None else self.space.chain(scope) for scope in self.cores.values()]
-        known = [one for one in chains if one is not None]
+        known = [chain for chain in chains if chain is not None]
         return None if len(known) < len(chains) or not chains else frozenset().union(*known)
 
     def find(self, uid: str, kinds: Iterable[str]) -> Row | None:

@@ -142,7 +142,9 @@ class Dumper:
         odd = [name for name in LISTS.values() if not isinstance(whole.get(name, []), list)]
         if odd:
             raise ValueError(f"{', '.join(odd)} of this dump must be a list")
-        found = {kind: [self._read(kind, one) for one in whole.get(name, ())] for kind, name in LISTS.items()}
+        found = {
+            kind: [self._read(kind, item) for item in whole.get(name, ())] for kind, name in LISTS.items()
+        }
         self._saver.restore([record for records in found.values() for record in records], door)
         return {LISTS[kind]: len(records) for kind, records in found.items() if records}
 
@@ -240,8 +242,11 @@ _SECTIONS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
     "note": ("Notes", _note),
     "relationship": ("Relationships", _relationship),
     "playbook": ("Playbooks", _playbook),
-    "summary": ("Summaries", lambda one: f"- [{one.scope}] {escaped(one.content)}\n"),
-    "self_narrative": ("Self-Narratives", lambda one: f"- [{one.narrative_type}] {escaped(one.content)}\n"),
+    "summary": ("Summaries", lambda item: f"- [{item.scope}] {escaped(item.content)}\n"),
+    "self_narrative": (
+        "Self-Narratives",
+        lambda item: f"- [{item.narrative_type}] {escaped(item.content)}\n",
+    ),
     RAW: ("Raw Entries", _raw),
 }
 _ORDERS = {

@@ -86,14 +86,14 @@ def felt(text: str) -> Feeling | None:
         ConfigError: the lexicon is not installed.
     """
     ratings = lexicon()
-    said = words(text)
-    telling = _telling().intersection(said)  # most texts have few such words
+    tokens = words(text)
+    telling = _telling().intersection(tokens)  # most texts have few such words
     total, emotions = 0.0, dict[str, None]()
-    for at, word in enumerate(said) if telling else ():
+    for at, word in enumerate(tokens) if telling else ():
         if word not in telling:
             continue
         emotion, rating = _EMOTION_OF.get(word), ratings.get(word, 0.0)
-        denied = not _NEGATIONS.isdisjoint(said[max(0, at - _REACH) : at])
+        denied = not _NEGATIONS.isdisjoint(tokens[max(0, at - _REACH) : at])
         total += rating * _DENIED if denied else rating
         if emotion is not None and not denied:
             emotions[emotion] = None

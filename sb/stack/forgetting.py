@@ -174,8 +174,8 @@ class Forgetting:
                 f"{where} AND strength > 0 AND strength < ?", (*values, _LEAST_STRENGTH)
             )
         )
-        kept = [row for row in weak if row["protected"] or (protect_identity and self._is_identity(row))]
-        protected = {row["id"] for row in kept}
+        exempt = [row for row in weak if row["protected"] or (protect_identity and self._is_identity(row))]
+        protected = {row["id"] for row in exempt}
         candidates = sorted(self._unimportant([row for row in weak if row["id"] not in protected]))
         chosen = {number for _, number in candidates[:_AT_ONCE]}
         record_writer = RecordWriter(self._space, _ACTOR)

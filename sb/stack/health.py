@@ -35,14 +35,14 @@ class Health(NamedTuple):
 def look(container: Container) -> Health:
     """Look at a stack now."""
     now = container.space.clock.now()
-    beliefs = [one for (one,) in _newest(container, "confidence", "belief", "fact")]
-    values = [one for (one,) in _newest(container, "confidence", "value")]
-    sure = [one for one in (*beliefs, *values) if one is not None]
+    beliefs = [item for (item,) in _newest(container, "confidence", "belief", "fact")]
+    values = [item for (item,) in _newest(container, "confidence", "value")]
+    sure = [item for item in (*beliefs, *values) if item is not None]
     waiting = [(length, at) for length, at, done in _newest(container, _RAW, "raw") if not done]
     epochs = [at for at, ended in _newest(container, _EPOCH, "epoch") if ended is None]
     return Health(
         unreflected=sum(not taught for (taught,) in _newest(container, _REFLECTED, "episode")),
-        doubted=sum(one is not None and one < _DOUBTED for one in beliefs),
+        doubted=sum(belief is not None and belief < _DOUBTED for belief in beliefs),
         mean_confidence=sum(sure) / len(sure) if sure else None,
         raw_waiting=len(waiting),
         raw_aged=tuple(length for length, at in waiting if now - at > _DAY),

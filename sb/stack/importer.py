@@ -63,8 +63,8 @@ def take_in(database: Database, config: Config, path: Path, stack_id: str = "", 
         stack.view_as_operator()
         counts = stack.load_dump(text.decode("utf-8", "replace"), IMPORT)
         number = sum(counts.values())
-        held = number if IMPORT in config.memory.quarantine else 0
-        return ImportedStack(stack.stack_id, number, 0, held)
+        quarantined = number if IMPORT in config.memory.quarantine else 0
+        return ImportedStack(stack.stack_id, number, 0, quarantined)
 
 
 def _named(path: Path, text: bytes) -> str:
@@ -97,7 +97,7 @@ def _from_database(
         name = stack_id or known[0]
         with SQLiteStack(name, database=database, config=config, remote=copy, **more) as stack:
             stack.view_as_operator()
-            found, held = stack.synchroniser.take_in(os.path.realpath(path))
+            found, quarantined = stack.synchroniser.take_in(os.path.realpath(path))
         if found.errors:
             raise UsageError(f"cannot read {path}: {'; '.join(found.errors)}")
-        return ImportedStack(stack.stack_id, found.pulled, found.conflicts, held, tuple(found.notes))
+        return ImportedStack(stack.stack_id, found.pulled, found.conflicts, quarantined, tuple(found.notes))

@@ -25,9 +25,11 @@ def made_from(container: Container, memory_type: str, memory_id: str) -> list[st
     edges = container.space.edges.lineage(row["id"])
     sources = [edge.source for edge in edges if (edge.target, edge.relation) == (row["id"], DERIVED_FROM)]
     places, allows = container.places(), container.space.reader.allows
-    rows = sorted(container.space.records.rows(sources), key=lambda one: one["id"])
+    rows = sorted(container.space.records.rows(sources), key=lambda item: item["id"])
     return [
-        f"{_shown_kind(one['kind'])}:{one['uid']}" for one in rows if one["place"] in places and allows(one)
+        f"{_shown_kind(item['kind'])}:{item['uid']}"
+        for item in rows
+        if item["place"] in places and allows(item)
     ]
 
 
@@ -59,7 +61,7 @@ def _batches(container: Container) -> Iterator[list[tuple[str, str, Sequence[str
             return
         after = rows[-1][0]
         part = [(kind, uid, _sources(orjson.loads(named))) for _, kind, uid, named in rows]
-        yield [one for one in part if one[2]]
+        yield [item for item in part if item[2]]
 
 
 def _sources(references: Sequence[str]) -> list[str]:

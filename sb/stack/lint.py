@@ -28,13 +28,13 @@ def linted(container: Container, record: Any) -> Any:
     fault = objection(container, record)
     if not fault:
         return record
-    said = {"statement": record.statement} | ({"name": record.name} if isinstance(record, Value) else {})
+    content = {"statement": record.statement} | ({"name": record.name} if isinstance(record, Value) else {})
     now = to_moment(container.space.clock.now())
     return MemorySuggestion(
         "",
         container.stack_id,
         KIND_OF[type(record)],
-        said,
+        content,
         confidence=0.0,
         source_raw_ids=list(record.derived_from or ()),
         status="rejected",

@@ -40,11 +40,11 @@ class Masks:
         """
         if not self._reader.masks:
             return record
-        said, shown, kept = vars(record), vars(self.copy(before)), vars(before)
+        incoming, shown, stored = vars(record), vars(self.copy(before)), vars(before)
         changes = {
-            name: _unmasked(said[name], shown[name], kept[name])
-            for name in kept.keys() & said.keys() - _NAMES
-            if shown[name] != kept[name]
+            name: _unmasked(incoming[name], shown[name], stored[name])
+            for name in stored.keys() & incoming.keys() - _NAMES
+            if shown[name] != stored[name]
         }
         return dataclasses.replace(record, **changes) if changes else record
 
@@ -57,12 +57,12 @@ def _texts(record: Any) -> dict[str, Any]:
     }
 
 
-def _unmasked(said: Any, shown: Any, kept: Any) -> Any:
-    if said == shown:
-        return kept
-    if isinstance(said, str) and isinstance(shown, str) and shown and said.startswith(shown):
-        return kept + said[len(shown) :]
-    if isinstance(said, list) and isinstance(shown, list):
-        known = {orjson.dumps(mask): value for mask, value in zip(shown, kept, strict=True)}
-        return [known.get(orjson.dumps(one), one) for one in said]
-    return said
+def _unmasked(incoming: Any, shown: Any, stored: Any) -> Any:
+    if incoming == shown:
+        return stored
+    if isinstance(incoming, str) and isinstance(shown, str) and shown and incoming.startswith(shown):
+        return stored + incoming[len(shown) :]
+    if isinstance(incoming, list) and isinstance(shown, list):
+        known = {orjson.dumps(mask): value for mask, value in zip(shown, stored, strict=True)}
+        return [known.get(orjson.dumps(item), item) for item in incoming]
+    return incoming

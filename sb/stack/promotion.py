@@ -66,7 +66,7 @@ class Promoter:
         query = self._reader.query("episode", context=context, include_weak=True)
         query.add("json_array_length(r.fields, '$.lessons') > 0")
         found: list[Episode] = self._reader.read(query, limit=_EPISODES)
-        return [one for one in found if self._may_suggest(one)]
+        return [episode for episode in found if self._may_suggest(episode)]
 
     def _may_suggest(self, episode: Episode) -> bool:
         """True if who recorded an episode is trusted enough for beliefs to be made of it."""
@@ -85,7 +85,7 @@ class Promoter:
         sources: dict[str, dict[str, str]] = {}  # lesson to episodes and their contexts
         spelled: dict[str, str] = {}
         for episode in episodes:
-            for lesson in (text for one in episode.lessons or () if (text := one.strip())):
+            for lesson in (text for item in episode.lessons or () if (text := item.strip())):
                 first = spelled.setdefault(" ".join(lesson.casefold().split()), lesson)
                 sources.setdefault(first, {})[episode.id] = episode.context or ""
         often = sorted(
@@ -93,7 +93,7 @@ class Promoter:
         )  # stable: the newest of equals first
         found = []
         for group in self._similarity.groups(map(Statement, often)):
-            contexts = {uid: place for one in group for uid, place in sources[one.text].items()}
+            contexts = {uid: place for statement in group for uid, place in sources[statement.text].items()}
             if len(contexts) > 1:
                 named = tuple(sorted({place for place in contexts.values() if place}))
                 found.append(Pattern(group[0].text, tuple(contexts), named))
@@ -105,7 +105,7 @@ class Promoter:
         number = self._number(context)
         report: dict[str, Any] = {
             "consolidated": number,
-            "lessons_found": sum(len(one.lessons or ()) for one in episodes),
+            "lessons_found": sum(len(episode.lessons or ()) for episode in episodes),
             "patterns_found": 0,
             "common_lessons": [],
             "cross_domain_patterns": 0,
@@ -121,8 +121,8 @@ class Promoter:
         made = self.keep(found, context)
         return report | {
             "patterns_found": len(found),
-            "common_lessons": [one.statement for one in found[:_SHOWN]],
-            "cross_domain_patterns": sum(len(one.contexts) > 1 for one in found),
+            "common_lessons": [pattern.statement for pattern in found[:_SHOWN]],
+            "cross_domain_patterns": sum(len(pattern.contexts) > 1 for pattern in found),
             "beliefs_created": len(made),
             "belief_ids": made,
         }
@@ -139,18 +139,20 @@ class Promoter:
 
         if not patterns:
             return []
-        beliefs = [self._belief(one, context) for some in patterns for one in self._seen_together(some)]
-        places = [self._place(one) for one in beliefs]
+        beliefs = [
+            self._belief(pattern, context) for some in patterns for pattern in self._seen_together(some)
+        ]
+        places = [self._place(item) for item in beliefs]
         for place in places:
             self._container.check_right(PROMOTE, place.scope)
-        held = [Statement(one) for one in self._held()]
+        statements = [Statement(item) for item in self._held()]
         promotions = Gate(self._container.space, RecordWriter(self._container.space, _ACTOR))
         fresh: list[Belief] = []
         for belief, place in zip(beliefs, places, strict=True):
             statement = Statement(belief.statement)
-            known = any(self._says(promotions, statement, one) for one in held)
+            known = any(self._says(promotions, statement, item) for item in statements)
             if not self._merged(promotions, belief, place) and not known:
-                held.append(statement)
+                statements.append(statement)
                 fresh.append(belief)
         return [uid for uid in self._saver.save("belief", fresh) if not uid.startswith("suggestion:")]
 
@@ -170,7 +172,7 @@ class Promoter:
         into = space.records.find(admission.verdict.nearest)
         if admission.verdict.admitted or into is None:
             return False
-        if any(one.agent == _ACTOR for one in space.evidence.of(into["id"])):
+        if any(evidence.agent == _ACTOR for evidence in space.evidence.of(into["id"])):
             return True
         with space.database.write() as execute:
             if merges := admission.merges():
@@ -179,7 +181,7 @@ class Promoter:
 
     def _place(self, belief: Belief) -> Place:
         """The place of a promotion: whoever sees it sees all that it was made from."""
-        named = [one.rpartition(":")[2] for one in belief.derived_from or ()]
+        named = [item.rpartition(":")[2] for item in belief.derived_from or ()]
         return self._container.place_of(named) or self._container.place
 
     def _seen_together(self, pattern: Pattern) -> list[Pattern]:
@@ -193,16 +195,18 @@ class Promoter:
         """Returns the statements of beliefs, forgotten and replaced ones too: they are not made again."""
         query = Query().among("r.place", self._container.places()).among("r.kind", ("belief", "fact"))
         query.among("r.state", ("active", "forgotten", "superseded"))
-        return [one.statement for one in self._reader.read(query, limit=_BELIEFS, order=NEWEST)]
+        return [item.statement for item in self._reader.read(query, limit=_BELIEFS, order=NEWEST)]
 
     def _belief(self, pattern: Pattern, context: str | None) -> Belief:
         place = self._container.place_of(pattern.episodes) or self._container.place
         where = "" if place == self._container.place else f"\0{place.scope}\0{place.owner}"
-        said = f"{self._container.stack_id}{where}\0{pattern.statement.casefold()}".encode("utf-8", "replace")
+        identity = f"{self._container.stack_id}{where}\0{pattern.statement.casefold()}".encode(
+            "utf-8", "replace"
+        )
         only = pattern.contexts[0] if len(pattern.contexts) == 1 else None
         return Belief(
             # Two processes that find the same at once make one belief of it.
-            f"pattern_{hashlib.blake2b(said, digest_size=12).hexdigest()}",
+            f"pattern_{hashlib.blake2b(identity, digest_size=12).hexdigest()}",
             self._container.stack_id,
             pattern.statement,
             "pattern",

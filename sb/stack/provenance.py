@@ -50,14 +50,14 @@ def check_provenance(container: Container, records: Sequence[Any], *, enforce: b
         ProvenanceError: a source is missing, is of a kind that it cannot be of, or is not here.
         ValueError: a record would be made from itself, or names its sources as no list of texts.
     """
-    said: dict[str, Sequence[str]] = {}  # what will be there once they are kept
+    new_references: dict[str, Sequence[str]] = {}  # what will be there once they are kept
     for record in records:
         references = getattr(record, "derived_from", None) or []
         check_words("derived_from", references)
-        said[record.id] = references
+        new_references[record.id] = references
     for record in records:
         references = getattr(record, "derived_from", None) or []
-        _check_cycles(container, record, references, said)
+        _check_cycles(container, record, references, new_references)
         if enforce and container.state is StackState.ACTIVE:
             _check_sources(container, record, references)
 
@@ -92,7 +92,7 @@ def _check_sources(container: Container, record: Any, references: Sequence[str])
 
 def _stands_by_itself(container: Container, kind: str, record: Any, references: Sequence[str]) -> bool:
     source = record.source_entity or ""
-    if source.startswith(SYSTEMS) or any(one.startswith(_MIGRATED) for one in references):
+    if source.startswith(SYSTEMS) or any(reference.startswith(_MIGRATED) for reference in references):
         return True
     if source.startswith("plugin:"):
         return source.removeprefix("plugin:") in container.plugins
@@ -115,14 +115,14 @@ def _check_cycles(
     """
     if not references or not record.id:
         return
-    seen, ahead = set[str](), [one.rpartition(":")[2] for one in references]
+    seen, ahead = set[str](), [reference.rpartition(":")[2] for reference in references]
     for _ in range(_DEEPEST):
         if record.id in ahead:
             raise ValueError(f"{record.id} would be derived from itself")
         seen.update(ahead)
         rows = container.space.records.known([uid for uid in ahead if uid not in new_references])
-        kept = container.space.all_records([row for row in rows.values() if row["state"] != "erased"])
-        sources = [getattr(one, "derived_from", None) or () for one in kept]
+        records = container.space.all_records([row for row in rows.values() if row["state"] != "erased"])
+        sources = [getattr(item, "derived_from", None) or () for item in records]
         sources += [new_references[uid] for uid in ahead if uid in new_references]
         further = (reference.rpartition(":")[2] for references in sources for reference in references)
         ahead = list(dict.fromkeys(uid for uid in further if uid not in seen))

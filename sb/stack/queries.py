@@ -141,7 +141,7 @@ class StackReader:
     def keyed(self, kind: str, key: str) -> Any | None:
         """The memory that a key stands for, such as the drive of a type; forgotten ones do not count."""
         query = self._of_kind(kind)
-        normals = {DESCRIPTORS[one].normal(key) for one in kinds_viewed_as(kind)}
+        normals = {DESCRIPTORS[item].normal(key) for item in kinds_viewed_as(kind)}
         query.among("r.key", sorted(normals)).add("r.state = 'active'")
         found = self.read(query, limit=1, order=f"r.kind = '{kind}' DESC, r.id")
         return found[0] if found else None

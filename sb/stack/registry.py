@@ -88,15 +88,15 @@ class Components:
         return [self._made_by(component) for component in list(self._all.values())]
 
     def _made_by(self, component: StackComponentProtocol) -> str | dict[str, Any]:
-        said = self._asked(component, "arguments") if hasattr(component, "arguments") else None
-        if not isinstance(said, dict) or not said:
+        arguments = self._asked(component, "arguments") if hasattr(component, "arguments") else None
+        if not isinstance(arguments, dict) or not arguments:
             return component.name
         try:
-            canonical_bytes(said)
+            canonical_bytes(arguments)
         except NotCanonical as error:
             self.failed(component.name, "arguments", error)
             return component.name
-        return {"name": component.name, "arguments": said}
+        return {"name": component.name, "arguments": arguments}
 
     def use(self, inference: InferenceService | None) -> None:
         """Sets the inference of all components, or none."""
@@ -109,15 +109,15 @@ class Components:
         asked = self._with("on_save")
         for record in records:
             for name, component in asked.items():
-                said = self._asked(component, "on_save", kind, record.id, record)
-                if isinstance(said, dict) and said:
-                    yield record, name, said
+                attributes = self._asked(component, "on_save", kind, record.id, record)
+                if isinstance(attributes, dict) and attributes:
+                    yield record, name, attributes
 
     def on_search(self, query: str, results: list[Any]) -> list[Any]:
         """The results once each of them was asked, in turn."""
         for name, component in self.searching().items():
             answer = self._asked(component, "on_search", query, list(results))
-            if isinstance(answer, list) and all(isinstance(one, SearchResult) for one in answer):
+            if isinstance(answer, list) and all(isinstance(item, SearchResult) for item in answer):
                 results = answer
             elif answer is not None:
                 self.failed(name, "on_search", TypeError("it returned no list of results"))
@@ -133,13 +133,13 @@ class Components:
         done: dict[str, dict[str, Any]] = {}
         for name, component in list(self._all.items()):
             failures: list[Exception] = []
-            said = self._asked(component, "on_maintenance", also=failures.append)
+            report = self._asked(component, "on_maintenance", also=failures.append)
             if failures:
                 done[name] = {"error": _described(failures[0])}
-            elif said and not isinstance(said, dict):
-                done[name] = {"error": f"TypeError: it returned {with_article(type(said).__name__)}"}
-            elif said:
-                done[name] = said
+            elif report and not isinstance(report, dict):
+                done[name] = {"error": f"TypeError: it returned {with_article(type(report).__name__)}"}
+            elif report:
+                done[name] = report
         return done
 
     def _asked(

@@ -103,8 +103,8 @@ class Relater:
             " AND (r.tags IS NOT NULL OR json_extract(r.fields, '$.context_tags') IS NOT NULL) ORDER BY r.id",
             places,
         )
-        for number, *said in rows:
-            for topic in {str(one).casefold() for tags in said if tags for one in orjson.loads(tags)}:
+        for number, *row in rows:
+            for topic in {str(load).casefold() for tags in row if tags for load in orjson.loads(tags)}:
                 by_topic.setdefault(topic, []).append(number)
         for those in by_topic.values():
             if len(those) <= max(_COMMON, _SHARE * len(rows)):
@@ -125,17 +125,17 @@ class Relater:
         )
         allowed = " OR ".join(f'"p{place}"' for place in places)
         for entity, name in named:
-            said = " ".join(words(name))
-            if len(said) < _SHORTEST:
+            phrase = " ".join(words(name))
+            if len(phrase) < _SHORTEST:
                 continue
             found = self._space.database.query(
                 "SELECT i.rowid, r.text FROM record_index AS i JOIN records AS r ON r.id = i.rowid"
                 " WHERE record_index MATCH ? ORDER BY i.rowid DESC LIMIT +?",
-                (f'(body : "{said}") AND (place : ({allowed}))', _MOST_MENTIONS),
+                (f'(body : "{phrase}") AND (place : ({allowed}))', _MOST_MENTIONS),
             )
             for number, text in found:
                 new = number in changed or entity in changed
-                if number != entity and new and f" {said} " in f" {' '.join(words(text))} ":
+                if number != entity and new and f" {phrase} " in f" {' '.join(words(text))} ":
                     yield Edge(number, MENTIONS, entity, _MENTIONED)
 
     def _add(self, execute: Execute, edges: Sequence[Edge]) -> int:

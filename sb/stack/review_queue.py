@@ -83,7 +83,7 @@ class ReviewQueue:
     def waiting(self) -> list[str]:
         """The keys of what waits for an operator, in the order of the list."""
         return [
-            *(_key(ReviewKind.CONFLICT, one) for one in self._conflicts()),
+            *(_key(ReviewKind.CONFLICT, conflict) for conflict in self._conflicts()),
             *(
                 _key(kind, number)
                 for kind in (ReviewKind.QUARANTINE, ReviewKind.SUGGESTED)
@@ -117,9 +117,9 @@ class ReviewQueue:
 
     def _conflict_items(self, most: int, known: Collection[str]) -> Iterator[ReviewItem]:
         fresh = [
-            (one, *about)
-            for one, about in self._conflicts().items()
-            if _key(ReviewKind.CONFLICT, one) not in known
+            (item, *about)
+            for item, about in self._conflicts().items()
+            if _key(ReviewKind.CONFLICT, item) not in known
         ][:most]
         records = {row["id"]: row for row in self._rows([record for _, record, _, _ in fresh])}
         for conflict, record, peer, at in fresh:

@@ -77,8 +77,8 @@ class Saver:
         for record in records:  # before provenance is checked, which goes by it
             keeper.believe(record)
         check_provenance(container, records, enforce=self._enforce)
-        kept = [linted(container, record) for record in records]
-        pairs = self._kept(kept, keeper, also, beside)
+        accepted = [linted(container, record) for record in records]
+        pairs = self._kept(accepted, keeper, also, beside)
         for row, record in pairs:
             self._write_back(record, row)
         self._offer(kind, [record for row, record in pairs if row["kind"] == kind])
@@ -133,7 +133,7 @@ class Saver:
         sources = record.source_raw_ids if suggested else getattr(record, "derived_from", None)
         if not suggested and not (getattr(record, "source_entity", None) or "").startswith(SYSTEM):
             return self._container.place
-        named = [one.rpartition(":")[2] for one in sources or ()]
+        named = [source.rpartition(":")[2] for source in sources or ()]
         place = self._container.place_of([*named, *beside]) if named or beside else self._container.place
         if place is None:
             raise ValueError("no one may see all of the memories this was derived from")
@@ -158,7 +158,7 @@ class Saver:
         check_provenance(container, [record], enforce=self._enforce)
         scope, agent = container.place.scope, container.reader
         screened = container.space.screening.screen([record], scope, agent)
-        if any(one.labels and one.action == ESCALATE for one in screened):
+        if any(item.labels and item.action == ESCALATE for item in screened):
             raise ValueError(f"personal data cannot be added to {record.id}: save it as a new record")
         expected = record.version if expected_version is None else expected_version
         with attacks_on_record(container.space, agent), container.space.database.write() as execute:
@@ -274,18 +274,18 @@ class Saver:
     def _offer(self, kind: str, records: Sequence[Any]) -> None:
         """Show records to the components, and keep what they say of them in one transaction."""
         attributes = set(DESCRIPTORS[kind].attributes) - _FIXED
-        said = [
+        answers = [
             (record, name, known)
             for record, name, answer in self._components.on_save(kind, records)
             if (known := {key: value for key, value in answer.items() if key in attributes})
         ]
-        if not said:
+        if not answers:
             return
         try:
             with self._container.space.database.write() as execute:
-                self._keep_said(execute, kind, said)
+                self._keep_said(execute, kind, answers)
         except StoreError as error:  # the records are kept; it is what components say of them that is not
-            for name in dict.fromkeys(name for _, name, _ in said):
+            for name in dict.fromkeys(name for _, name, _ in answers):
                 self._components.failed(name, "on_save", error)
 
     def _keep_said(
@@ -294,11 +294,11 @@ class Saver:
         found = self._in_view([record.id for record, _, _ in answers], kind)
         for record, name, known in answers:
             # what another component said of it has changed it
-            one = found.pop(record.id, None) or self._in_view([record.id], kind).get(record.id)
+            pair = found.pop(record.id, None) or self._in_view([record.id], kind).get(record.id)
             version = 0
             try:
-                if one:
-                    version, known = self._amend(execute, kind, one, known, f"{SYSTEM}{name}", "component")
+                if pair:
+                    version, known = self._amend(execute, kind, pair, known, f"{SYSTEM}{name}", "component")
             except ValueError as error:
                 self._components.failed(name, "on_save", error)
                 continue

@@ -23,7 +23,9 @@ from sb.store.records.columns import Row
 from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
 from sb.store.records.rows import content, from_row
 
-SEARCHED = tuple(kind for kind, one in DESCRIPTORS.items() if not one.of_a_brain and not one.aside)
+SEARCHED = tuple(
+    kind for kind, descriptor in DESCRIPTORS.items() if not descriptor.of_a_brain and not descriptor.aside
+)
 _TOLD = ("confidence", "strength", "context", "tags", "source_type", "source_entity", "created_at")
 _SPARE = 2  # times as many as wanted are shown to components, so that they may leave some out
 
@@ -54,10 +56,14 @@ class StackSearch:
             return []
         reach = limit * _SPARE if self._components.searching() else limit
         best = self._searcher.first(self._searcher.find(query, places, filters=condition), reach)
-        numbers = {row["uid"]: one.id for one, row in best}
-        results = self._components.on_search(query, [self._result(one, row) for one, row in best])[:limit]
-        hits = [(numbers[one.memory_id], one.score) for one in results if one.memory_id in numbers]
-        tokens = sum(tokens_of(len(one.content)) for one in results)
+        numbers = {row["uid"]: ranked.id for ranked, row in best}
+        results = self._components.on_search(query, [self._result(ranked, row) for ranked, row in best])[
+            :limit
+        ]
+        hits = [
+            (numbers[result.memory_id], result.score) for result in results if result.memory_id in numbers
+        ]
+        tokens = sum(tokens_of(len(result.content)) for result in results)
         self._container.log_reads("search", query, hits, tokens)
         return results
 
@@ -67,10 +73,10 @@ class StackSearch:
         if types is None:
             types = SEARCHED
         if not isinstance(types, list | tuple) or not all(
-            isinstance(one, str) and one in SEARCHED for one in types
+            isinstance(item, str) and item in SEARCHED for item in types
         ):
             raise ValueError(f"record_types is {types!r}, must be a list of {', '.join(SEARCHED)}")
-        condition = Query().among("r.kind", [own for one in types for own in kinds_viewed_as(one)])
+        condition = Query().among("r.kind", [own for item in types for own in kinds_viewed_as(item)])
         if context is not None:
             condition.within(context, self._container)
         if min_confidence is not None:
@@ -80,7 +86,7 @@ class StackSearch:
     def _result(self, hit: Ranked, row: Row) -> SearchResult:
         record = to_view(from_row(row, self._container.space.places.numbered(row["place"])))
         record = self._container.masks.copy(record)
-        told: dict[str, Any] = {name: getattr(record, name) for name in _TOLD if hasattr(record, name)}
-        if told.get("created_at") is not None:
-            told["created_at"] = told["created_at"].isoformat()
-        return SearchResult(KIND_OF[type(record)], row["uid"], content(record), hit.score, told)
+        metadata: dict[str, Any] = {name: getattr(record, name) for name in _TOLD if hasattr(record, name)}
+        if metadata.get("created_at") is not None:
+            metadata["created_at"] = metadata["created_at"].isoformat()
+        return SearchResult(KIND_OF[type(record)], row["uid"], content(record), hit.score, metadata)

@@ -55,8 +55,8 @@ class Statement:
     @cached_property
     def about(self) -> dict[str, str]:
         """Stem to word, without those that say nothing of the matter; all, if none of them did."""
-        said = [word for word in self._words if word not in STOP_WORDS and word not in _NEGATIONS]
-        return {stem(word): word for word in [one for one in said if one not in _LIGHT] or said}
+        terms = [word for word in self._words if word not in STOP_WORDS and word not in _NEGATIONS]
+        return {stem(word): word for word in [term for term in terms if term not in _LIGHT] or terms}
 
     @cached_property
     def denies(self) -> bool:
@@ -114,9 +114,9 @@ class Similarity:
         with lexicon.lock:
             numbers = (lexicon.numbers(left), lexicon.numbers(right))
             like = lexicon.similarity(*(_array(some) for some in numbers))
-        for at, one in enumerate(left):
+        for at, item in enumerate(left):
             for to, other in enumerate(right):
-                value = 1.0 if _begins(one, other) else float(like[at, to])
+                value = 1.0 if _begins(item, other) else float(like[at, to])
                 if value >= _ALIKE:
                     yield at, to, value
 
@@ -124,15 +124,15 @@ class Similarity:
         """Groups statements that say the same; each is compared with the first of a group, in the given order."""
         groups: list[list[Statement]] = []
         by_stem: dict[str, list[int]] = {}
-        for one in statements:
-            near = dict.fromkeys(group for each in one.about for group in by_stem.get(each, ()))
-            home = next((group for group in near if self.same(groups[group][0], one)), None)
+        for statement in statements:
+            near = dict.fromkeys(group for each in statement.about for group in by_stem.get(each, ()))
+            home = next((group for group in near if self.same(groups[group][0], statement)), None)
             if home is not None:
-                groups[home].append(one)
+                groups[home].append(statement)
                 continue
-            for each in one.about:
+            for each in statement.about:
                 by_stem.setdefault(each, []).append(len(groups))
-            groups.append([one])
+            groups.append([statement])
         return groups
 
 

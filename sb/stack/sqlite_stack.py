@@ -118,13 +118,13 @@ class SQLiteStack(Reads, SyncOperations, StackProtocol):
 
     def location(self) -> dict[str, Any]:
         """The arguments with which this stack is opened again, components by their names and arguments."""
-        said: dict[str, Any] = {
+        arguments: dict[str, Any] = {
             "enforce_provenance": self.enforce_provenance,
             "components": self._components.described(),
         }
         if self._remote is not None:
-            said["remote"] = str(Path(self._remote).absolute())
-        return said if self._database.in_memory else {"db_path": self.path, **said}
+            arguments["remote"] = str(Path(self._remote).absolute())
+        return arguments if self._database.in_memory else {"db_path": self.path, **arguments}
 
     @property
     def state(self) -> StackState:

@@ -71,7 +71,7 @@ class StackStorage:
 
     def by_visibility(self, records: Sequence[Any]) -> list[list[Any]]:
         """Memories by who may see them: what is made of several at once is made of one of these lists."""
-        by_id = {one.id: one for one in records}
+        by_id = {record.id: record for record in records}
         return [[by_id[uid] for uid in uids] for uids in self._container.by_place(by_id).values()]
 
     def save(self, kind: str, records: Sequence[Any]) -> list[str]:

@@ -153,9 +153,9 @@ class Suggestions:
         query.add("r.happened_at < ?", self._before(max_age_hours))
         with self._container.space.database.write() as execute:
             found = self._reader.read(query, limit=None)
-            for one in found:
-                self._settle(execute, one.id, "expired", f"pending for more than {max_age_hours:g} hours")
-        return [one.id for one in found]
+            for item in found:
+                self._settle(execute, item.id, "expired", f"pending for more than {max_age_hours:g} hours")
+        return [entry.id for entry in found]
 
     def _query(self) -> Query:
         """Returns a query for suggestions, pending and settled."""
@@ -175,14 +175,14 @@ class Suggestions:
         sayable = set(about.attributes) - _OURS
         for name in modifications.keys() - sayable:
             raise ValueError(f"modifications has {name!r}, which cannot be set for {with_article(kind)}")
-        said = {name: value for name, value in suggestion.content.items() if name in sayable}
-        sources = [one.rpartition(":")[2] for one in suggestion.source_raw_ids]
+        content = {name: value for name, value in suggestion.content.items() if name in sayable}
+        sources = [item.rpartition(":")[2] for item in suggestion.source_raw_ids]
         people = inherited(self._container.space.records.known(sources).values())
         own = {name: people[name] for name in people if name in sayable}
-        values = {**_DEFAULTS.get(kind, {}), **said, **own, **modifications}
-        for one in dataclasses.fields(about.type):
-            if one.default is dataclasses.MISSING and one.name in sayable - values.keys():
-                raise ValueError(f"suggestion {suggestion.id} has no {one.name}: give it in modifications")
+        values = {**_DEFAULTS.get(kind, {}), **content, **own, **modifications}
+        for field in dataclasses.fields(about.type):
+            if field.default is dataclasses.MISSING and field.name in sayable - values.keys():
+                raise ValueError(f"suggestion {suggestion.id} has no {field.name}: give it in modifications")
         return about.type(
             id="",
             stack_id=self._container.stack_id,

@@ -37,10 +37,12 @@ class Trust:
             ValueError: a score is not from 0 to 1. Otherwise as `Saver.save` does.
         """
         dimensions = assessment.dimensions
-        if not isinstance(dimensions, dict) or not all(isinstance(one, dict) for one in dimensions.values()):
+        if not isinstance(dimensions, dict) or not all(
+            isinstance(item, dict) for item in dimensions.values()
+        ):
             raise ValueError(f"dimensions is {dimensions!r}, must be {{domain: {{'score': number}}}}")
-        for domain, said in dimensions.items():
-            checked_share(f"the score of {domain!r}", said.get("score"))
+        for domain, dimension in dimensions.items():
+            checked_share(f"the score of {domain!r}", dimension.get("score"))
         if by := self._container.reader:
             self._sign(assessment, by)
         return self._saver.save("trust_assessment", [assessment])[0]
@@ -52,8 +54,8 @@ class Trust:
         former = None if place is None else space.records.keyed(place, "trust_assessment", assessment.entity)
         others = orjson.loads(former["fields"]).get("authority") if former is not None else None
         now = space.clock.now()
-        said = {domain: {"domain": domain, "by": by, "at": now} for domain in assessment.dimensions}
-        assessment.authority = with_authority(others, said)
+        origins = {domain: {"domain": domain, "by": by, "at": now} for domain in assessment.dimensions}
+        assessment.authority = with_authority(others, origins)
 
     def find(self, *, entity_id: str | None = None, domain: str | None = None) -> list[TrustAssessment]:
         """The assessments of an entity, or those that say something of a domain, one of each entity; the newest first."""
@@ -64,9 +66,11 @@ class Trust:
         # An operator's come last, so that what they say replaces what cores say of the same domain.
         order = f"r.place IN ({', '.join(map(str, self._operators())) or 'NULL'}), {NEWEST}"
         found: dict[str, TrustAssessment] = {}
-        for one in self._reader.read(query, limit=None, order=order):
-            found[one.entity] = _joined(found[one.entity], one) if one.entity in found else one
-        return [one for one in found.values() if domain is None or domain in one.dimensions]
+        for item in self._reader.read(query, limit=None, order=order):
+            found[item.entity] = _joined(found[item.entity], item) if item.entity in found else item
+        return [
+            assessment for assessment in found.values() if domain is None or domain in assessment.dimensions
+        ]
 
     def _operators(self) -> tuple[int, ...]:
         """The place of what operators assessed, if they assessed anybody."""
@@ -81,23 +85,23 @@ class Trust:
             nothing is known of that, `default` (0.5) where nothing is known at all.
         """
         asked = domain or GENERAL
-        said = next((one.dimensions for one in self.find(entity_id=entity_id)), {})
-        source = asked if asked in said else GENERAL if GENERAL in said else ""
+        dimensions = next((item.dimensions for item in self.find(entity_id=entity_id)), {})
+        source = asked if asked in dimensions else GENERAL if GENERAL in dimensions else ""
         return {
             "entity": entity_id,
             "domain": asked,
-            "score": float(said[source]["score"]) if source else _UNKNOWN,
+            "score": float(dimensions[source]["score"]) if source else _UNKNOWN,
             "source": "default" if not source else "assessment" if source == asked else GENERAL,
         }
 
 
 def _joined(cores: TrustAssessment, operators: TrustAssessment) -> TrustAssessment:
     """The joint assessment of an entity by cores and operators."""
-    said = {entry["domain"]: entry for entry in operators.authority or () if "domain" in entry}
+    origins = {entry["domain"]: entry for entry in operators.authority or () if "domain" in entry}
     return replace(
         cores,
         dimensions={**cores.dimensions, **operators.dimensions},
-        authority=with_authority(cores.authority, said),
+        authority=with_authority(cores.authority, origins),
         evidence_episode_ids=list(
             dict.fromkeys([*(cores.evidence_episode_ids or ()), *(operators.evidence_episode_ids or ())])
         ),

@@ -42,7 +42,7 @@ _SHARED = {
 }
 _COUNTED = {"version", "local_updated_at", "times_accessed", "last_accessed", "stack_id", "id"}
 _OF_RELATIONSHIPS = (
-    frozenset(one.name for one in fields(Relationship)) - _COUNTED - {*PEOPLE}
+    frozenset(field.name for field in fields(Relationship)) - _COUNTED - {*PEOPLE}
 )  # a newer version may know more
 CORE = "core:"  # before the id of the core, or agent, that something came from
 
@@ -112,7 +112,7 @@ def to_view(record: Any) -> Any:
             common |= {"entity_name": record.name, "entity_type": record.entity_type}
             common["notes"] = "; ".join(record.observations) or None
             standing = {
-                name: said for name, said in (record.standing or {}).items() if name in _OF_RELATIONSHIPS
+                name: item for name, item in (record.standing or {}).items() if name in _OF_RELATIONSHIPS
             }
             if "last_interaction" in standing:
                 standing["last_interaction"] = parse_datetime(standing["last_interaction"])
@@ -130,19 +130,19 @@ def from_view(view: Any, former: Remembered) -> Remembered:
     homes, before = VIEWS[kind].homes, to_view(former)
     changes: dict[str, Any] = {}
     standing = dict(getattr(former, "standing", None) or {})
-    for one in fields(view):
-        value = getattr(view, one.name)
-        if one.name in _COUNTED or value == getattr(before, one.name):
+    for field in fields(view):
+        value = getattr(view, field.name)
+        if field.name in _COUNTED or value == getattr(before, field.name):
             continue
-        home = homes.get(one.name)
-        if one.name == "notes":
+        home = homes.get(field.name)
+        if field.name == "notes":
             changes["observations"] = [value] if value else []
         elif home is not None and home in DESCRIPTORS[kind].attributes:
             changes[home] = value
         elif kind == "entity":
-            standing[one.name] = value.isoformat() if isinstance(value, datetime) else value
+            standing[field.name] = value.isoformat() if isinstance(value, datetime) else value
         else:
-            raise ValueError(f"{former.id} is {with_article(kind)}, which has no {one.name}")
+            raise ValueError(f"{former.id} is {with_article(kind)}, which has no {field.name}")
     if standing:
         changes["standing"] = standing
     return replace(former, **changes)

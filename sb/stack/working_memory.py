@@ -88,15 +88,15 @@ class Loader:
         budget = checked_budget(token_budget)
         taken, used = self._within(budget, context)
         loaded: dict[str, Any] = {name: [] for name, _ in PARTS.values()}
-        for one in taken:
-            name, attributes = PARTS[one.kind]
-            loaded[name].append({each: _item(getattr(one.record, each)) for each in attributes})
+        for candidate in taken:
+            name, attributes = PARTS[candidate.kind]
+            loaded[name].append({each: _item(getattr(candidate.record, each)) for each in attributes})
         loaded["_meta"] = {
             "budget_used": used,
             "budget_total": budget,
             "excluded_count": self._present() - len(taken),
         }
-        self._container.log_reads(LOAD, "", [(one.number, one.priority) for one in taken], used)
+        self._container.log_reads(LOAD, "", [(item.number, item.priority) for item in taken], used)
         self._components.on_load(loaded)
         return loaded
 
@@ -104,12 +104,12 @@ class Loader:
         """Returns what fits the budget, and its tokens."""
         taken: dict[int, _Candidate] = {}
         used = passed_over = 0
-        for one in self._candidates(context):
-            if one.record is None or one.number in taken:  # what is of the context came already
+        for candidate in self._candidates(context):
+            if candidate.record is None or candidate.number in taken:  # what is of the context came already
                 continue
-            tokens = max(1, tokens_of(len(cut(content(one.record)))))
+            tokens = max(1, tokens_of(len(cut(content(candidate.record)))))
             if used + tokens <= budget:
-                taken[one.number] = one
+                taken[candidate.number] = candidate
                 used += tokens
             else:
                 passed_over += 1
@@ -129,7 +129,7 @@ class Loader:
                     if of_context and context is not None:
                         query.within(context, self._container)
                     streams.append(self._stream(kind, query, share, _IN_CONTEXT if of_context else 0.0))
-        return merge(*streams, key=lambda one: -one.priority)
+        return merge(*streams, key=lambda candidate: -candidate.priority)
 
     def _query(self, kind: str, listed: Query) -> Query:
         query = Query().also(listed)
@@ -197,6 +197,6 @@ def cut(text: str) -> str:
     """At most `ITEM_CHARACTERS` of a text, cut between words where that loses less than half."""
     if len(text) <= ITEM_CHARACTERS:
         return text
-    kept = text[: ITEM_CHARACTERS - 3]
-    space = kept.rfind(" ")
-    return (kept[:space] if space > len(kept) // 2 else kept) + "..."
+    head = text[: ITEM_CHARACTERS - 3]
+    space = head.rfind(" ")
+    return (head[:space] if space > len(head) // 2 else head) + "..."

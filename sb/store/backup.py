@@ -53,8 +53,8 @@ def _copy(database: Database, partial: Path, progress: Callable[[int, int], obje
     copy = driver.connect(partial)
     try:
         with database.snapshot() as source:
-            told = (lambda _status, left, total: progress(total - left, total)) if progress else None
-            source.backup(copy, pages=_PAGES_AT_ONCE, progress=told)
+            callback = (lambda _status, left, total: progress(total - left, total)) if progress else None
+            source.backup(copy, pages=_PAGES_AT_ONCE, progress=callback)
         copy.execute("PRAGMA journal_mode = DELETE")  # one file, complete by itself
         problems = copy.execute("PRAGMA integrity_check(1)").fetchone()[0]
         if problems != "ok":

@@ -85,13 +85,13 @@ def _copy(connection: driver.Connection, partial: Path, key: str) -> None:
 
 def _check(connection: driver.Connection) -> None:
     """Raise StoreCorrupt unless both hold the same, row by row with their numbers."""
-    schemas = [list(connection.execute(f"SELECT type, name, tbl_name, sql FROM {one}.sqlite_schema ORDER BY 1, 2"))
-               for one in ("main", "target")]  # fmt: skip
+    schemas = [list(connection.execute(f"SELECT type, name, tbl_name, sql FROM {item}.sqlite_schema ORDER BY 1, 2"))
+               for item in ("main", "target")]  # fmt: skip
     if schemas[0] != schemas[1]:
         raise StoreCorrupt("the copy has another schema", "nothing was changed")
     for table, columns in _tables(connection):
-        sides = (connection.execute(f'SELECT {columns} FROM {one}."{table}"') for one in ("main", "target"))
-        if any(one != other for one, other in zip_longest(*sides)):
+        sides = (connection.execute(f'SELECT {columns} FROM {item}."{table}"') for item in ("main", "target"))
+        if any(item != other for item, other in zip_longest(*sides)):
             raise StoreCorrupt(f"the copy differs in {table}", "nothing was changed")
     problem = connection.execute("PRAGMA target.integrity_check(1)").fetchone()[0]
     if problem != "ok":

@@ -59,10 +59,14 @@ class OpenRequests:
             if path is None:
                 return None
             with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-                kept = json.loads(file.read(_LARGEST))
+                document = json.loads(file.read(_LARGEST))
         except (OSError, ValueError, RecursionError):
             return None
-        args = kept.get("args") if isinstance(kept, dict) and kept.get("request") == request_id else None
+        args = (
+            document.get("args")
+            if isinstance(document, dict) and document.get("request") == request_id
+            else None
+        )
         return args if isinstance(args, dict) else None
 
     def remove(self, request_id: str) -> None:

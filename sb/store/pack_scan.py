@@ -173,10 +173,10 @@ class Scan:
             names = sorted(os.listdir(handle))
             if len(names) > self.max_files:
                 raise self._too_many()
-            for one in names:
-                below = f"{path}/{one}"
+            for item in names:
+                below = f"{path}/{item}"
                 try:
-                    self._entry(handle, one, below, found.st_dev, depth=depth + 1)
+                    self._entry(handle, item, below, found.st_dev, depth=depth + 1)
                 except OSError as error:
                     raise _unreadable(below, error) from error
         finally:

@@ -151,8 +151,8 @@ class PackStore:
         with self._new_file(key) as (partial, file):
             writer = PackWriter(file, header)
             scan = Scan(writer, max_bytes, max_files, self._identities(), hard_links, files_only)
-            for one in paths:
-                scan.add(one)
+            for item in paths:
+                scan.add(item)
             for name, content in (extra or {}).items():
                 scan.add_extra(name, content)
             pack = writer.finish(scan.entries, scan.extra)

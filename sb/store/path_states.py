@@ -91,13 +91,13 @@ def states(paths: Iterable[str], *, deep: bool = True) -> dict[str, Entry]:
     return {entry.path: entry for entry in scan.entries if entry.kind != ABSENT}
 
 
-def is_same(one: Entry | None, other: Entry | None) -> bool:
+def is_same(state: Entry | None, other: Entry | None) -> bool:
     """True if two states are equal in kind, content and mode; None and absent are the same."""
-    if one is None or one.kind == ABSENT:
+    if state is None or state.kind == ABSENT:
         return other is None or other.kind == ABSENT
-    if other is None or (one.kind, one.sha256) != (other.kind, other.sha256):
+    if other is None or (state.kind, state.sha256) != (other.kind, other.sha256):
         return False
-    return one.kind in (LINK, OTHER) or one.mode == other.mode
+    return state.kind in (LINK, OTHER) or state.mode == other.mode
 
 
 def roots_of(pack: Pack) -> list[str]:
@@ -132,12 +132,14 @@ def rows_after(pack: Pack, *, only_changed: bool = False) -> list[dict[str, Any]
     if len(rows) - len(named) <= MOST_ROWS:
         return rows
     # Of a folder in which too much differs, nobody can tell what was changed since: it takes --force to restore it.
-    kept = {path: Entry(path, OTHER) if _both_folders(before, now, path) else now.get(path) for path in roots}
-    return [row(path, state) for path, state in kept.items() if path in before or path in now]
+    entries = {
+        path: Entry(path, OTHER) if _both_folders(before, now, path) else now.get(path) for path in roots
+    }
+    return [row(path, state) for path, state in entries.items() if path in before or path in now]
 
 
 def _both_folders(before: Mapping[str, Entry], now: Mapping[str, Entry], path: str) -> bool:
-    return all(path in one and one[path].kind == FOLDER for one in (before, now))
+    return all(path in item and item[path].kind == FOLDER for item in (before, now))
 
 
 def row(path: str, state: Entry | None) -> dict[str, Any]:

@@ -150,7 +150,7 @@ class SnapshotStore:
         if self.packs.has(key):
             return True
         return any(
-            (self.folder / name).is_file() for name in (key, *(key_of_file(key, one) for one in paths))
+            (self.folder / name).is_file() for name in (key, *(key_of_file(key, path) for path in paths))
         )
 
     def purge(self, *, older_than: float | None = None) -> tuple[int, int]:

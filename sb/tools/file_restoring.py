@@ -120,24 +120,22 @@ class FileRestoring:
         back = _before(self._former(kept))
         return {"path": path, "existed": back.sha256 is not None, "sha256": back.sha256, "mode": back.mode}
 
-    def _restore_from_pack(
-        self, path: str, kept: str, sha256: str | None, mode: int | None
-    ) -> dict[str, Any]:
+    def _restore_from_pack(self, path: str, key: str, sha256: str | None, mode: int | None) -> dict[str, Any]:
         row = {"path": self._absolute(path), "sha256": sha256, "mode": mode}
-        former = self._former(kept)
+        former = self._former(key)
         with failures_of_packs():
-            self._packs.restore([row], kept)
+            self._packs.restore([row], key)
         back = _before(former)
         return {"path": path, "existed": former is not None, "sha256": back.sha256, "mode": back.mode}
 
     def _restorable_from_pack(
-        self, path: str, kept: str, sha256: str | None, mode: int | None
+        self, path: str, key: str, sha256: str | None, mode: int | None
     ) -> dict[str, Any]:
         real = self._absolute(path)
-        former = self._former(kept)
+        former = self._former(key)
         with failures_of_packs():
-            changes = self._packs.changes([{"path": real, "sha256": sha256, "mode": mode}], kept)
-        obstacles = [one.obstacle for one in changes if one.obstacle]
+            changes = self._packs.changes([{"path": real, "sha256": sha256, "mode": mode}], key)
+        obstacles = [change.obstacle for change in changes if change.obstacle]
         if obstacles:
             return {"ok": False, "detail": "; ".join(obstacles)}
         if not changes:

@@ -111,7 +111,7 @@ class PackRestoring:
 
     def _sweep(self, rows: Rows, pack: Pack, changes: Sequence[Change], key: str) -> None:
         """Remove the unfinished files that a killed attempt left beside what it had restored already."""
-        open_ones, tops = {one.path for one in changes}, [path_of(row) for row in rows]
+        open_ones, tops = {change.path for change in changes}, [path_of(row) for row in rows]
         with _OpenFolders(self._roots) as opened:
             for entry in pack.entries:
                 if (
@@ -128,24 +128,32 @@ class PackRestoring:
 
     def _apply(self, changes: Sequence[Change], reader: PackReader, key: str) -> dict[str, str]:
         """Restore path by path; returns those that the system refused, with the reasons."""
-        failed = {one.path: one.obstacle for one in changes if one.unreadable}
-        tried = [one for one in changes if one.path not in failed]
+        failed = {change.path: change.obstacle for change in changes if change.unreadable}
+        tried = [change for change in changes if change.path not in failed]
         opened = _OpenFolders(self._roots)
 
         def each(some: Iterable[Change], step: Callable[[Change], None]) -> None:
-            for one in some:
-                if one.path not in failed:
-                    with _noted(failed, one.path):
-                        step(one)
+            for change in some:
+                if change.path not in failed:
+                    with _noted(failed, change.path):
+                        step(change)
 
         with opened:
-            going = [one for one in tried if one.before is None or _another_kind(one.before, one.now)]
-            filled = [one for one in tried if one.before is not None and one.before.kind == FOLDER]
-            files = [one for one in tried if one.before is not None and one.before.kind in (FILE, LINK)]
-            each(reversed(going), lambda one: _remove(opened, one))
-            each(filled, lambda one: _make_folder(opened, one))
-            each(files, lambda one: _make(opened, one, reader, _temporary(one.path, key)))
-            each(reversed(filled), lambda one: _finish_folder(opened, one))
+            going = [
+                change
+                for change in tried
+                if change.before is None or _another_kind(change.before, change.now)
+            ]
+            filled = [
+                change for change in tried if change.before is not None and change.before.kind == FOLDER
+            ]
+            files = [
+                change for change in tried if change.before is not None and change.before.kind in (FILE, LINK)
+            ]
+            each(reversed(going), lambda change: _remove(opened, change))
+            each(filled, lambda change: _make_folder(opened, change))
+            each(files, lambda change: _make(opened, change, reader, _temporary(change.path, key)))
+            each(reversed(filled), lambda change: _finish_folder(opened, change))
         return failed
 
     def _put_back(self, reader: PackReader) -> dict[str, str]:
@@ -171,7 +179,7 @@ class PackRestoring:
 
 def conflicts(changes: Sequence[Change]) -> list[str]:
     """The conflicts that keep a restore from beginning: paths that somebody changed since."""
-    return [one.obstacle for one in changes if one.obstacle and not one.unreadable]
+    return [change.obstacle for change in changes if change.obstacle and not change.unreadable]
 
 
 @contextmanager
@@ -188,14 +196,14 @@ def _failure(changes: Sequence[Change], failed: Mapping[str, str]) -> ToolError:
     tops, top = [], "/"
     for path in sorted(failed, key=lambda path: path.split("/")):
         holds_another = failed[path].endswith(_NOT_EMPTY) and any(
-            one.startswith(f"{path}/") for one in failed
+            item.startswith(f"{path}/") for item in failed
         )
         if not path.startswith(f"{top}/") and not holds_another:
             tops.append(failed[path].removesuffix(NOT_RESTORED))
             top = path
     more = f"; and {len(tops) - MOST_NAMED} more" if len(tops) > MOST_NAMED else ""
     text = f"{'; '.join(tops[:MOST_NAMED])}{more}"
-    done = sum(one.path not in failed for one in changes)
+    done = sum(change.path not in failed for change in changes)
     if not done:
         return invalid(f"{text}{NOT_RESTORED}")
     text = f"restored {counted(done, 'path')}; not restored: {text}; run sb undo again to retry these paths"
@@ -242,7 +250,7 @@ def _concerned(
     concerned = set(left)
     for path, state in left.items():
         if _is_folder(before.get(path)) and not _is_folder(state):
-            concerned.update(one for one in before if one.startswith(f"{path}/"))
+            concerned.update(item for item in before if item.startswith(f"{path}/"))
     going = ""
     for path in sorted(now, key=lambda path: path.split("/")):
         if going and path.startswith(going):

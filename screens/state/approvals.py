@@ -115,9 +115,9 @@ def _argument_fields(disclosed: Disclosure, reveal: bool) -> list[Field]:
         "Arguments" if not disclosed.long else f"Arguments: {disclosed.size:,} characters, read all of them"
     )
     fields = [
-        Field(f"{one.name} =", one.text(reveal=reveal), whole=True)
-        for one in disclosed.arguments
-        if one.name not in above
+        Field(f"{item.name} =", item.text(reveal=reveal), whole=True)
+        for item in disclosed.arguments
+        if item.name not in above
     ]
     return [Field(title), *fields] if fields else []
 
@@ -187,7 +187,9 @@ def _object(item: Disclosure | Grant, reveal: bool, *, alone: bool) -> str:
     shell = item.approval.tool_id.startswith(SHELL) and not item.long
     if alone and shell and about is not None and len(about.text(reveal=reveal)) <= LONGEST_CALL:
         quiet = (*ABOVE, TOOL, about.name)  # they are facts below
-        others = [f"{one.name}={one.text(reveal=reveal)}" for one in item.arguments if one.name not in quiet]
+        others = [
+            f"{entry.name}={entry.text(reveal=reveal)}" for entry in item.arguments if entry.name not in quiet
+        ]
         return BETWEEN.join([exact_object(item, reveal=reveal), *others])
     if shell and about is not None:
         return BETWEEN.join(_told_apart(item, about, reveal))
@@ -198,7 +200,9 @@ def _object(item: Disclosure | Grant, reveal: bool, *, alone: bool) -> str:
 def _told_apart(item: Disclosure, about: Argument, reveal: bool) -> list[str]:
     """A command line among others: with each of its arguments, then why, who and where."""
     quiet = (*ABOVE, TOOL, about.name)
-    others = [f"{one.name}={one.text(reveal=reveal)}" for one in item.arguments if one.name not in quiet]
+    others = [
+        f"{entry.name}={entry.text(reveal=reveal)}" for entry in item.arguments if entry.name not in quiet
+    ]
     where = argument(item, "cwd")
     who = f"{item.approval.agent} in {where}" if where else item.approval.agent
     return [exact_object(item, reveal=reveal), *others, request_why(item), who]

@@ -25,23 +25,23 @@ def listed(present: Present) -> list[ShownCheckpoint]:
     """Every checkpoint, the newest first."""
     seen = set[str]()
     found = []
-    for checkpoint_id, one in present.readable():
+    for checkpoint_id, item in present.readable():
         core = checkpoint_id.rsplit("_", 4)[0]  # before date, time, microseconds and what is random
-        found.append(ShownCheckpoint(checkpoint_id, one, core not in seen))
+        found.append(ShownCheckpoint(checkpoint_id, item, core not in seen))
         seen.add(core)
     return found
 
 
-def checkpoint_document(present: Present, one: ShownCheckpoint) -> Document:
+def checkpoint_document(present: Present, entry: ShownCheckpoint) -> Document:
     """The document of a checkpoint: the changes of restoring it, then its content."""
-    if isinstance(one.found, str):
+    if isinstance(entry.found, str):
         return [
             Field("This checkpoint cannot be read"),
-            Field("Why", one.found),
-            Field("Id", one.checkpoint_id),
+            Field("Why", entry.found),
+            Field("Id", entry.checkpoint_id),
         ]
-    found = one.found
-    word = one.state_word
+    found = entry.found
+    word = entry.state_word
     title = found.message or f"{found.binding.core_id}: {composition_text(found)}"
     fields: list[Field | Change] = [Field(shorten(title, LONGEST_HEADING))]
     if word:
@@ -56,7 +56,7 @@ def checkpoint_document(present: Present, one: ShownCheckpoint) -> Document:
     fields += [Field(name, text) for name, text in parts(found.binding).items()]
     if len(title) > LONGEST_HEADING:
         fields.append(Field("Message", title))
-    return [*fields, Field("Id", one.checkpoint_id, folded=True)]
+    return [*fields, Field("Id", entry.checkpoint_id, folded=True)]
 
 
 def _saved(found: Checkpoint) -> str:
@@ -74,7 +74,7 @@ def _changes(present: Present, found: Checkpoint) -> Iterator[Field | Change]:
         yield Field("Going back", "changes nothing: the core is in this state now")
         return
     yield Field(f"Going back changes {counted(len(changes), 'part')}")
-    yield from (Change(one.part, one.before, one.after) for one in changes)
+    yield from (Change(difference.part, difference.before, difference.after) for difference in changes)
 
 
 def question(found: Checkpoint, changes: tuple[Difference, ...]) -> Question:

@@ -158,10 +158,10 @@ class Saved:
     def before(self, run: RunSummary, suite: str) -> RunSummary | None:
         """The run before it by the same agent, of the same suites or of this one."""
         older = self.runs[self.runs.index(run) + 1 :]
-        same = (one for one in older if one.agent == run.agent and not one.interrupted)
+        same = (item for item in older if item.agent == run.agent and not item.interrupted)
         if suite:
-            return next((one for one in same if suite in one.suites), None)
-        return next((one for one in same if one.suites.keys() == run.suites.keys()), None)
+            return next((item for item in same if suite in item.suites), None)
+        return next((item for item in same if item.suites.keys() == run.suites.keys()), None)
 
 
 def read_saved(shelf: EvalShelf, known: Saved) -> Saved:
@@ -216,8 +216,8 @@ def _trend(saved: Saved, suite: str) -> tuple[tuple[int, bool], ...]:
     for run in saved.suites.get(suite, ())[:TREND]:
         counting = [case for case in run.cases if case.suite == suite and case.counts]
         if counting:
-            held = sum(case.holds for case in counting)
-            rates.append((100 * held // len(counting), held < len(counting)))
+            passed = sum(case.holds for case in counting)
+            rates.append((100 * passed // len(counting), passed < len(counting)))
     return tuple(reversed(rates))
 
 
@@ -295,7 +295,7 @@ def _changes(found: Comparison, suite: str) -> Iterator[Field]:
 
 def _case_fields(report: Mapping[str, Any], node: Node) -> Iterator[Field]:
     case = next(
-        (one for one in report["cases"] if (one["suite"], one["id"]) == (node.suite, node.case)), None
+        (item for item in report["cases"] if (item["suite"], item["id"]) == (node.suite, node.case)), None
     )
     if case is None:
         yield Field("not in this run")
@@ -308,7 +308,9 @@ def _case_fields(report: Mapping[str, Any], node: Node) -> Iterator[Field]:
     if case.get("reason"):
         yield Field("Reason", case["reason"])
     attempts = case.get("attempts") or ()
-    shown = next((one for one in attempts if not one["passed"]), attempts[0] if attempts else None)
+    shown = next(
+        (attempt for attempt in attempts if not attempt["passed"]), attempts[0] if attempts else None
+    )
     if shown is None:
         return
     if shown["error"]:

@@ -103,7 +103,7 @@ class Home:
     @property
     def on(self) -> str:
         """The names of what is enforced."""
-        return enforced([one for one in (*self.findings, *self.operators) if one.name != "log"]).on
+        return enforced([item for item in (*self.findings, *self.operators) if item.name != "log"]).on
 
     def needs(self, needs_you: NeedsNow) -> list[HomeLine]:
         """Lines of kills, of needs of a decision, and of missing enforcement."""

@@ -121,7 +121,7 @@ class Ranking:
 def ranked(overseer: Overseer, wanted: RecordFilter) -> Ranking:
     """The active memories that answer the words best."""
     places = wanted.places(overseer.space.places)
-    numbers = [one.id for one in overseer.searcher.find(wanted.question, places, filters=wanted)]
+    numbers = [item.id for item in overseer.searcher.find(wanted.question, places, filters=wanted)]
     fitting = fits(overseer.database, wanted, numbers)
     best = [number for number in numbers if number in fitting][:BEST]
     nearest = [number for number in numbers if number not in fitting][:NEAREST]
@@ -177,7 +177,7 @@ _CONSEQUENCES = {
 def question(verb: str, records: Sequence[Record]) -> Question:
     """The question before these change."""
     count = len(records)
-    objects = [shorten(one["text"], 300) for one in records[:MOST_OBJECTS]]
+    objects = [shorten(record["text"], 300) for record in records[:MOST_OBJECTS]]
     facts: tuple[tuple[str, str], ...] = ()
     if count == 1:
         facts = (
@@ -186,7 +186,7 @@ def question(verb: str, records: Sequence[Record]) -> Question:
             ("Memory", records[0]["uid"]),
         )
     title = f"{_TITLES[verb]} {counted(count, 'memory')}" if count > 1 else _TITLES[verb]
-    uids = tuple(one["uid"] for one in records)
+    uids = tuple(record["uid"] for record in records)
     return Question(title, some(objects, count), facts, _CONSEQUENCES[verb], uids)
 
 

@@ -53,7 +53,7 @@ def memory_record(overseer: Overseer, number: int) -> MemoryRecord:
     if row is None:
         raise NotFoundError(f"no memory {number}")
     about = show(space, row, places)
-    neighbours = [one for one in about.neighbours if one.relation not in LINEAGE]
+    neighbours = [neighbour for neighbour in about.neighbours if neighbour.relation not in LINEAGE]
     top = heading(row)
     views: dict[str, Document] = {
         TEXT: [*top, *_columns(row, about), *_details(row, about.memory.details), *_ids(row, about)],
@@ -149,22 +149,22 @@ def _origin(row: Row, about: Dossier, origins: Sequence[Origin]) -> Iterator[Fie
         yield from _tree(origins)
     if about.evidence:
         yield Field(f"Restated or judged {counted(about.evidence_count, 'time')}")
-        yield from (Field(_minute(one["at"]), evidence_text(one)) for one in about.evidence)
+        yield from (Field(_minute(item["at"]), evidence_text(item)) for item in about.evidence)
     if about.made_of_it:
         yield Field("Derived memories")
         yield Field("", "\n".join(about.made_of_it))
 
 
 def _tree(origins: Sequence[Origin], depth: int = 0) -> Iterator[Field]:
-    for one in origins:
-        memory = one.memory
-        text = _short(memory.content) if memory else f"{one.standing} {_short(one.reference)}"
-        what = f" ({memory.kind} {memory.id}, {one.standing}, {memory.agent_id})" if memory else ""
-        again = ", see above" if one.again else ""
-        yield Field(relation_word(one.relation), "  " * depth + text + what + again)
-        yield from _tree(one.origins, depth + 1)
-        if one.left_out:
-            yield Field("", "  " * (depth + 1) + f"and {one.left_out:,} more")
+    for origin in origins:
+        memory = origin.memory
+        text = _short(memory.content) if memory else f"{origin.standing} {_short(origin.reference)}"
+        what = f" ({memory.kind} {memory.id}, {origin.standing}, {memory.agent_id})" if memory else ""
+        again = ", see above" if origin.again else ""
+        yield Field(relation_word(origin.relation), "  " * depth + text + what + again)
+        yield from _tree(origin.origins, depth + 1)
+        if origin.left_out:
+            yield Field("", "  " * (depth + 1) + f"and {origin.left_out:,} more")
 
 
 def relation_word(relation: str) -> str:
@@ -175,10 +175,12 @@ def relation_word(relation: str) -> str:
 def _around(about: Dossier, neighbours: Sequence[Neighbour]) -> Iterator[Field]:
     if not neighbours:
         yield Field("", "No relations to other memories.", tone="soft")
-    for one in neighbours:
-        word = relation_word(one.relation)
-        name = f"{word} →" if one.outwards else f"← {word}"
-        yield Field(name, f"{_short(one.memory.content)} ({one.memory.kind} {one.memory.id})")
+    for neighbour in neighbours:
+        word = relation_word(neighbour.relation)
+        name = f"{word} →" if neighbour.outwards else f"← {word}"
+        yield Field(
+            name, f"{_short(neighbour.memory.content)} ({neighbour.memory.kind} {neighbour.memory.id})"
+        )
     if about.before:
         yield Field("Before it in its session, which also matches searches")
         yield from (Field("", _short(text)) for text in about.before)

@@ -68,14 +68,16 @@ def listed(log: EventLog, view: str, known: MutableMapping[str, CallFacts] | Non
         ]
     elif view == SETTLED_VIEW:
         recent = Escalations(log).page(everything=True, limit=MOST_ITEMS + len(escalations))
-        settled = [one for one in recent if one.state not in UNSETTLED][:MOST_ITEMS]
-        items = [Item(one, 3 * one.number + 1) for one in settled]
+        settled = [escalation for escalation in recent if escalation.state not in UNSETTLED][:MOST_ITEMS]
+        items = [Item(escalation, 3 * escalation.number + 1) for escalation in settled]
     else:
         items = [
             Item(
-                one, 3 * one.number + 1, one.state is EscalationState.IN_DOUBT and under_way(one.mutation_id)
+                escalation,
+                3 * escalation.number + 1,
+                escalation.state is EscalationState.IN_DOUBT and under_way(escalation.mutation_id),
             )
-            for one in escalations
+            for escalation in escalations
         ]
         items += [Item(intent, 3 * intent.id + 2) for intent in doubtful]
         items = sorted(items, key=_urgency)[:MOST_ITEMS]

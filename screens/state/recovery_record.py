@@ -151,15 +151,15 @@ def recovery_document(
     return [*fields, *read.call, *_ids(item, read)]
 
 
-def _decision_fields(one: Escalation, under_way: bool, now: int) -> list[Field]:
-    fields = [Field("Why", revealed(one.why or one.cause))]
-    if one.expires_at is not None and one.undecided:
-        fields.append(Field("Expires", _left(one.expires_at, now)))
-    next_step = "nothing: it is running now" if under_way else _NEXT.get(one.state)
+def _decision_fields(escalation: Escalation, under_way: bool, now: int) -> list[Field]:
+    fields = [Field("Why", revealed(escalation.why or escalation.cause))]
+    if escalation.expires_at is not None and escalation.undecided:
+        fields.append(Field("Expires", _left(escalation.expires_at, now)))
+    next_step = "nothing: it is running now" if under_way else _NEXT.get(escalation.state)
     fields += [Field("What to do", next_step)] if next_step else []
-    fields.append(Field("Needs", _agreement(one)))
-    if one.reason:
-        fields.append(Field("Decided by", f"{one.decided_by}: {revealed(one.reason)}"))
+    fields.append(Field("Needs", _agreement(escalation)))
+    if escalation.reason:
+        fields.append(Field("Decided by", f"{escalation.decided_by}: {revealed(escalation.reason)}"))
     return fields
 
 
@@ -202,13 +202,17 @@ _NEXT = {
 }
 
 
-def _agreement(one: Escalation) -> str:
-    if not one.approval_id:
+def _agreement(escalation: Escalation) -> str:
+    if not escalation.approval_id:
         return "none: nothing can be reversed"
-    if one.people == 1:
+    if escalation.people == 1:
         return "one person"
-    agreed = f"; {one.decided_by} has" if one.decided_by and one.state is EscalationState.WAITING else ""
-    return f"{one.people} people (dual control){agreed}"
+    agreed = (
+        f"; {escalation.decided_by} has"
+        if escalation.decided_by and escalation.state is EscalationState.WAITING
+        else ""
+    )
+    return f"{escalation.people} people (dual control){agreed}"
 
 
 def _arguments(read: Detail, dry_run: DryRun | None) -> tuple[Argument, ...]:
@@ -221,7 +225,9 @@ def _reversal_fields(ref: MutationRef, arguments: tuple[Argument, ...], reveal: 
         return [Field("Undo", f"{NO_UNDO}: {revealed(ref.no_way_back)}")]
     if not arguments:
         return [Field("Undo", f"by {ref.reversal_tool}"), Field("with, redacted", args_text(ref))]
-    given = [Field(f"with {one.name}", one.text(reveal=reveal), whole=True) for one in arguments]
+    given = [
+        Field(f"with {argument.name}", argument.text(reveal=reveal), whole=True) for argument in arguments
+    ]
     return [Field("Undo", f"by {ref.reversal_tool}"), *given]
 
 
@@ -286,7 +292,7 @@ class Asked:
         if ref is None or not ref.reversal_tool:
             return ""
         arguments = _arguments(self.detail, self.dry_run)
-        given = ", ".join(f"{one.name} = {one.text(reveal=self.reveal)}" for one in arguments)
+        given = ", ".join(f"{argument.name} = {argument.text(reveal=self.reveal)}" for argument in arguments)
         return f"{ref.reversal_tool} is called with {shorten_middle(given or args_text(ref), LONGEST_ARGS)}"
 
 

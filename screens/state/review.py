@@ -77,27 +77,27 @@ def _read(records: Records, item: ReviewItem) -> Reviewed:
     return Reviewed(item, [title, *about, *origin])
 
 
-def _quarantined(held: Held) -> Document:
+def _quarantined(memory: Held) -> Document:
     """The document of a quarantined memory: its text, the reason, and what follows from either decision."""
     return [
-        Field(held.content),
+        Field(memory.content),
         Field("State", "quarantined: no agent finds it", tone="danger"),
-        Field("Reason", held.reason),
-        Field("Agent", held.agent_id),
-        Field("Source", held.source_type),
-        *([Field("Derived from", "\n".join(held.sources))] if held.sources else []),
-        *([Field("Derived memories", "\n".join(held.derived))] if held.derived else []),
-        *fields_of({name: value for name, value in held.details.items() if value}),
+        Field("Reason", memory.reason),
+        Field("Agent", memory.agent_id),
+        Field("Source", memory.source_type),
+        *([Field("Derived from", "\n".join(memory.sources))] if memory.sources else []),
+        *([Field("Derived memories", "\n".join(memory.derived))] if memory.derived else []),
+        *fields_of({name: value for name, value in memory.details.items() if value}),
         Field("Next", "a releases it as safe, d purges it as malicious."),
-        Field("Scope", held.scope),
-        Field("Id", held.id, folded=True),
+        Field("Scope", memory.scope),
+        Field("Id", memory.id, folded=True),
     ]
 
 
 def quarantine_question(items: Sequence[ReviewItem], verb: str) -> Question:
     """The question before quarantined memories are released or purged."""
-    texts = [shorten(str(one.record["text"]), 300) for one in items[:MOST_OBJECTS]]
-    uids = tuple(one.reference for one in items)
+    texts = [shorten(str(item.record["text"]), 300) for item in items[:MOST_OBJECTS]]
+    uids = tuple(item.reference for item in items)
     title = f"{verb.capitalize()} {counted(len(items), 'memory')}"
     return Question(title, some(texts, len(items)), (), _DECIDES[verb], uids)
 
@@ -109,14 +109,14 @@ def decide_quarantine(records: Records, verb: str, item: ReviewItem, by: Decider
         NotFoundError: it was decided meanwhile. DeniedError: the operator wrote it, or may not decide.
     """
     quarantine = records.quarantine("write")
-    held = replace(quarantine.show(item.reference), version=item.record["version"])
+    memory = replace(quarantine.show(item.reference), version=item.record["version"])
     decide = quarantine.release if verb == "release" else quarantine.purge
-    return f"{item.reference} {decide([held], by=by, reason=reason).verdict}"
+    return f"{item.reference} {decide([memory], by=by, reason=reason).verdict}"
 
 
 def _conflict(records: Records, item: ReviewItem) -> SyncConflict:
     stack = records.stack("detail", item.stack)
-    found = next((one for one in stack.conflicts() if one.id == item.reference), None)
+    found = next((conflict for conflict in stack.conflicts() if conflict.id == item.reference), None)
     if found is None:
         raise NotFoundError("the conflict was resolved meanwhile, or is about a private memory of its agent")
     return found

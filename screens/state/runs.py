@@ -265,7 +265,7 @@ def _call_document(log: EventLog, call: CallRecord, now: int) -> list[Field]:
     after = [call_line(found) for first, found in sorted(calls_at(log, following).items())]
     if after:
         fields.append(Field("What the agent did next"))
-        fields += [Field(one.verdict.word, one.object) for one in after]
+        fields += [Field(item.verdict.word, item.object) for item in after]
     if isinstance(call.args, dict) and call.args:
         fields += [Field("Arguments, redacted"), *fields_of(call.args)]
     if "result" in payload:

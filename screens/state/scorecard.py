@@ -87,7 +87,7 @@ class Graded:
             return wanted in str(getattr(self, term)).lower()
         checks = (text for check in self.checks for text in (check.name, check.says, check.observed))
         texts = (self.id, self.title, self.question, self.outcome, self.severity, self.status, self.reason)
-        return any(word in said.lower() for said in (*texts, *self.modules, *self.owasp, *self.nist, *checks))
+        return any(word in item.lower() for item in (*texts, *self.modules, *self.owasp, *self.nist, *checks))
 
 
 @frozen
@@ -153,25 +153,27 @@ def scorecard(text: str) -> Scorecard:
         document = json.loads(text)
         if document["format"] != FORMAT:
             raise CheckFailed(f"the audit's document has format {document['format']}, not {FORMAT}")
-        outcomes = tuple(_outcome(one) for one in document["outcomes"])
-        controls = tuple(_graded(one, document["queue"]) for one in document["controls"])
+        outcomes = tuple(_outcome(outcome) for outcome in document["outcomes"])
+        controls = tuple(_graded(control, document["queue"]) for control in document["controls"])
         counts = {status: int(document[status]) for status in _TONES}
         return Scorecard(float(document["score"]), counts, len(document["blockers"]), outcomes, controls)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CheckFailed(f"the audit's document cannot be read: {type(error).__name__}: {error}") from error
 
 
-def _outcome(said: Mapping[str, Any]) -> Outcome:
-    title = f"{said['number']}. {said['title']}"
-    return Outcome(str(said["id"]), title, float(said["score"]), said["worst"] or "")
+def _outcome(outcome: Mapping[str, Any]) -> Outcome:
+    title = f"{outcome['number']}. {outcome['title']}"
+    return Outcome(str(outcome["id"]), title, float(outcome["score"]), outcome["worst"] or "")
 
 
-def _graded(said: Mapping[str, Any], queue: Sequence[str]) -> Graded:
-    values: dict[str, Any] = {name: str(said[name]) for name in _TEXTS}
-    values |= {name: tuple(map(str, said[name])) for name in _LISTS}
-    checks = tuple(Answer(**{name: one[name] for name in Answer.__annotations__}) for one in said["checks"])
-    place = queue.index(said["id"]) + 1 if said["id"] in queue else 0
-    return Graded(**values, ref=int(said["ref"]), checks=checks, place=place)
+def _graded(control: Mapping[str, Any], queue: Sequence[str]) -> Graded:
+    values: dict[str, Any] = {name: str(control[name]) for name in _TEXTS}
+    values |= {name: tuple(map(str, control[name])) for name in _LISTS}
+    checks = tuple(
+        Answer(**{name: check[name] for name in Answer.__annotations__}) for check in control["checks"]
+    )
+    place = queue.index(control["id"]) + 1 if control["id"] in queue else 0
+    return Graded(**values, ref=int(control["ref"]), checks=checks, place=place)
 
 
 def control_row(control: Graded) -> Row:

@@ -93,7 +93,7 @@ def test_doctor_names_charters_and_sources_that_do_not_count(
 ) -> None:
     def findings() -> dict[str, str]:
         items = sb("doctor", "--json").json["items"]
-        return {one["name"]: one["status"] for one in items if one["name"] in ("charters", "sources")}
+        return {item["name"]: item["status"] for item in items if item["name"] in ("charters", "sources")}
 
     assert findings() == {}
     (home / "config.yaml").write_text("agent_charters: enforce\ncontext_sources: enforce\n", encoding="utf-8")

@@ -38,7 +38,7 @@ def two(sb: CommandLine) -> tuple[str, str]:
 def test_what_was_kept_is_listed_the_newest_first(sb: CommandLine, two: tuple[str, str]) -> None:
     saved(sb, "--agent", "bob")
     assert [
-        one["checkpoint_id"] for one in sb("checkpoint", "list", "--agent", "ada", "--json").json["items"]
+        item["checkpoint_id"] for item in sb("checkpoint", "list", "--agent", "ada", "--json").json["items"]
     ] == [
         two[1],
         two[0],
@@ -61,7 +61,7 @@ def test_a_checkpoint_says_what_restoring_it_would_change(sb: CommandLine, two: 
     assert "active stack: default" in shown.out
     assert "restoring it: active stack: work → default" in shown.out
     assert "in this state now" in sb("checkpoint", "show", "last").err
-    assert [one["part"] for one in sb("checkpoint", "show", two[0], "--json").json["changes"]] == [
+    assert [change["part"] for change in sb("checkpoint", "show", two[0], "--json").json["changes"]] == [
         "active stack",
         "stack work",
     ]
@@ -86,8 +86,8 @@ def test_restoring_says_what_changes_and_how_to_go_back(sb: CommandLine, two: tu
     assert stacks(sb) == ["work", "default"]
     again = sb("checkpoint", "restore", "last", "--reason", "again", "--yes")
     assert (again.code, again.out, "nothing changes" in again.err) == (0, "", True)
-    told = sb("log", "tail", "--kind", "checkpoint.restored").out
-    assert told.count("checkpoint.restored") == 2
+    output = sb("log", "tail", "--kind", "checkpoint.restored").out
+    assert output.count("checkpoint.restored") == 2
 
 
 def test_restoring_needs_a_reason_and_a_person_or_yes(sb: CommandLine, two: tuple[str, str]) -> None:
@@ -125,7 +125,7 @@ def test_a_checkpoint_of_another_home_is_restored_from_its_file(
 def test_an_edited_and_a_cut_checkpoint_are_named_and_not_restored(
     sb: CommandLine, two: tuple[str, str], home: Path
 ) -> None:
-    edited, cut = (home / "checkpoints" / f"{one}.json" for one in two)
+    edited, cut = (home / "checkpoints" / f"{item}.json" for item in two)
     edited.write_text(edited.read_text("utf-8").replace("as it began", "as it was"), "utf-8")
     listed = next(line for line in sb("checkpoint", "list").out.splitlines() if line.startswith(two[0]))
     assert "  edited  " in listed
@@ -136,16 +136,16 @@ def test_an_edited_and_a_cut_checkpoint_are_named_and_not_restored(
     cut.write_text(cut.read_text("utf-8")[:40], "utf-8")
     assert "  unreadable  " in sb("checkpoint", "list").out
     items = sb("checkpoint", "list", "--json").json["items"]
-    assert [bool(one["problem"]) for one in items] == [True, False]
+    assert [bool(item["problem"]) for item in items] == [True, False]
     assert sb("checkpoint", "show", two[1]).code == 1
 
 
 def test_what_others_wrote_does_nothing_to_a_terminal(sb: CommandLine) -> None:
     hostile = "\x1b]0;owned\x07[red]\u202eevil\nada_fake"
-    kept = saved(sb, "--agent", hostile, "-m", hostile)
+    checkpoint = saved(sb, "--agent", hostile, "-m", hostile)
     for shown in (
         sb("checkpoint", "list"),
-        sb("checkpoint", "show", kept),
+        sb("checkpoint", "show", checkpoint),
         sb("entity", "status", "--agent", hostile),
     ):
         assert not set("\x1b\x07\u202e") & set(shown.out + shown.err)

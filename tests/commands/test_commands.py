@@ -148,8 +148,8 @@ def test_doctor_says_what_is_in_use_and_what_is_enforced(sb: CommandLine, home: 
 
 def test_doctor_names_the_tables_whose_references_lead_nowhere(sb: CommandLine, played: Path) -> None:
     change(played, "DELETE FROM events WHERE seq = 14")  # the request for shell.run
-    found = [one for one in sb("doctor", "--json").json["items"] if one["name"] == "integrity"]
-    assert [one["status"] for one in found] == ["fail"]
+    found = [item for item in sb("doctor", "--json").json["items"] if item["name"] == "integrity"]
+    assert [item["status"] for item in found] == ["fail"]
     assert found[0]["detail"] == "approvals refers to rows of events that are not there"
 
 

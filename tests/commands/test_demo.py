@@ -55,10 +55,10 @@ def test_the_demo_tells_from_the_log_what_happened(sb: CommandLine, tmp_path: Pa
         "clerk wants rm -rf exports",
         "shop.label is changed",
     )
-    told = 0
+    position = 0
     for line in lines:
-        told = done.out.find(line, told)
-        assert told >= 0, f"{line!r} is not told, or not in its place"
+        position = done.out.find(line, position)
+        assert position >= 0, f"{line!r} is not told, or not in its place"
     shop = tmp_path / "demo" / "shop"
     assert (shop / "summary.md").read_text("utf-8") == "Grace (1002) has her refund of 49.00.\n"
     assert (shop / "exports" / "2025.csv").exists()
@@ -69,10 +69,10 @@ def test_every_line_of_the_demo_is_one_of_sb_audit(
     sb: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = sb("demo", str(tmp_path / "demo")).out
-    told = [line for line in out.splitlines() if line[:6].strip().isdigit()]
+    rows = [line for line in out.splitlines() if line[:6].strip().isdigit()]
     monkeypatch.setenv("SB_HOME", str(tmp_path / "demo" / "home"))
-    assert sb("log", "tail", "--limit", "0").out.splitlines()[-len(told) :] == told
-    assert len(told) == ROWS - 4
+    assert sb("log", "tail", "--limit", "0").out.splitlines()[-len(rows) :] == rows
+    assert len(rows) == ROWS - 4
 
 
 def test_as_json_it_is_the_same_rows(sb: CommandLine, tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_a_refund_is_left_alone_until_its_order_ships(tmp_path: Path) -> None:
         Ledger(ledger_of(home)).ship(1002)
         looked, decisions = runtime.watch()
         assert [event.assumption_ref for event in looked.false] == ["order_not_shipped:1002"]
-        assert [(one.action, one.mode) for one in decisions] == [("escalated", "human")]
+        assert [(record.action, record.mode) for record in decisions] == [("escalated", "human")]
 
 
 def test_what_was_approved_in_the_console_is_reversed_once_it_is_left(sb: CommandLine, story: Demo) -> None:
@@ -136,8 +136,8 @@ def test_what_was_approved_in_the_console_is_reversed_once_it_is_left(sb: Comman
     assert story.ledger.refunded() == 0
     assert not (story.folder / "exports").exists()
     with open_runtime(demo_config(story.home)) as runtime:
-        (one,) = runtime.recovery.escalations.page(everything=True)
-        assert (one.state, one.decided_by) == (EscalationState.REVERSED, "ada")
+        (escalation,) = runtime.recovery.escalations.page(everything=True)
+        assert (escalation.state, escalation.decided_by) == (EscalationState.REVERSED, "ada")
         assert verify(runtime.log).ok
     replayed = sb("kernel", "policy", "replay", "--json").json
     assert replayed["items"] == [], "that recovery asked was not the policy's doing"

@@ -37,22 +37,24 @@ def test_what_was_refunded_is_the_sum_of_what_was_not_reversed_and_a_key_acts_on
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
         ledger = Ledger.create(Path(folder) / "ledger.db", ORDERS)
-        said: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {}  # by key: what was asked, and the answer
+        answers: dict[
+            str, tuple[tuple[Any, ...], dict[str, Any]]
+        ] = {}  # by key: what was asked, and the answer
         given_back: dict[str, tuple[int, int]] = {}  # refunds that count, with order and cents
         for verb, what, cents, key in steps:
             asked = (verb, what, cents)
             try:
                 answer = ledger.refund(what, cents, key) if verb == "refund" else ledger.reverse(what, key)
             except SBError:
-                assert key not in said or said[key][0] != asked, "the same is always said again"
+                assert key not in answers or answers[key][0] != asked, "the same is always said again"
                 continue
-            if key in said:
-                assert said[key] == (asked, answer)
+            if key in answers:
+                assert answers[key] == (asked, answer)
             elif verb == "refund":
                 given_back[answer["refund_id"]] = (what, cents)
             else:
                 assert given_back.pop(what)[1] == answer["cents"]
-            said[key] = (asked, answer)
+            answers[key] = (asked, answer)
             assert ledger.find(key) == answer
         for number in (1, 2):
             left = sum(cents for order, cents in given_back.values() if order == number)
@@ -124,8 +126,8 @@ def test_two_processes_at_once_refund_once_reverse_once_and_never_more_than_the_
         time.sleep(0.01)
     (tmp_path / "go").touch()
     counts = [json.loads(process.communicate(timeout=120)[0]) for process in started]
-    assert sum(one[0] for one in counts) == COUNT // 2
-    assert sum(one[1] for one in counts) == PRICE // 300
+    assert sum(count[0] for count in counts) == COUNT // 2
+    assert sum(count[1] for count in counts) == PRICE // 300
     assert ledger.refunded(1) == 10 * (COUNT // 2)
     assert ledger.refunded(2) == PRICE // 300 * 300
 

@@ -82,9 +82,9 @@ def test_every_operation_keeps_what_it_says_and_where_it_comes_from(sb: CommandL
 def test_what_is_kept_is_said_on_stderr_and_as_json(sb: CommandLine) -> None:
     done = sb("entity", "note", "the limit is 100", "--agent", "ada")
     assert done.err == "kept as note in stack default, from core ada\n"
-    said = sb("entity", "note", "the limit is 200", "--agent", "ada", "--json").json
-    assert (said["kind"], said["stack"], said["core"]) == ("note", "default", "ada")
-    assert memory("note", said["id"]).content == "the limit is 200"
+    result = sb("entity", "note", "the limit is 200", "--agent", "ada", "--json").json
+    assert (result["kind"], result["stack"], result["core"]) == ("note", "default", "ada")
+    assert memory("note", result["id"]).content == "the limit is 200"
 
 
 def test_what_an_agent_knows_a_brain_of_the_same_name_finds(sb: CommandLine) -> None:
@@ -93,10 +93,10 @@ def test_what_an_agent_knows_a_brain_of_the_same_name_finds(sb: CommandLine) -> 
     hits = sb("memory", "search", "billing migration", "--agent", "ada", "--json").json["items"]
     assert uid in [hit["id"] for hit in hits]
     found = sb("entity", "search", "billing", "--agent", "ada", "--json").json["items"]
-    assert {one["memory_type"] for one in found} == {"episode", "belief"}
+    assert {item["memory_type"] for item in found} == {"episode", "belief"}
     assert [
-        one["memory_id"]
-        for one in sb("entity", "search", "billing", "--agent", "bob", "--json").json["items"]
+        item["memory_id"]
+        for item in sb("entity", "search", "billing", "--agent", "bob", "--json").json["items"]
     ] == [uid]
 
 
@@ -115,7 +115,7 @@ def test_a_search_shows_the_words_and_says_when_there_is_nothing(sb: CommandLine
 def test_working_memory_is_loaded_within_its_budget(sb: CommandLine) -> None:
     saved_id(sb, "note", "the office is in Bonn")
     loaded = sb("entity", "load", "--tokens", "100", "--agent", "ada", "--json").json
-    assert [one["content"] for one in loaded["notes"]] == ["the office is in Bonn"]
+    assert [note["content"] for note in loaded["notes"]] == ["the office is in Bonn"]
     assert loaded["_meta"]["budget_total"] == 100
     shown = sb("entity", "load", "--agent", "ada")
     assert "notes\n    the office is in Bonn · note\n" in shown.out
@@ -128,8 +128,8 @@ def test_the_status_tells_what_a_core_is_composed_of(sb: CommandLine) -> None:
     assert shown[:2] == ["core: ada", "model: none"]
     assert shown[2].startswith("stack: default, active: ")
     assert "1 notes" in shown[2]
-    said = sb("entity", "status", "--agent", "ada", "--json").json
-    assert (said["core_id"], list(said["stacks"])) == ("ada", ["default"])
+    status = sb("entity", "status", "--agent", "ada", "--json").json
+    assert (status["core_id"], list(status["stacks"])) == ("ada", ["default"])
 
 
 def test_a_named_stack_takes_it_and_a_slip_makes_none(sb: CommandLine) -> None:
@@ -186,6 +186,6 @@ def test_the_shell_completes_words_and_stacks(sb: CommandLine, home: Any) -> Non
     assert sb("stack", "create", "work").code == 0
     group = load("entity")
     note = {param.name: param for param in group.commands["note"].params}
-    assert [one.value for one in note["stack"].shell_complete(None, "wo")] == ["work"]
-    assert [one.value for one in note["type_"].shell_complete(None, "dec")] == ["decision"]
-    assert [one.value for one in note["source"].shell_complete(None, "obs")] == ["observation"]
+    assert [item.value for item in note["stack"].shell_complete(None, "wo")] == ["work"]
+    assert [item.value for item in note["type_"].shell_complete(None, "dec")] == ["decision"]
+    assert [item.value for item in note["source"].shell_complete(None, "obs")] == ["observation"]

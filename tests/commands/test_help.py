@@ -188,8 +188,8 @@ def test_every_command_refuses_misuse_in_one_line_and_a_hint(
     sb: CommandLine, words: str, command: Any
 ) -> None:
     name = words.removeprefix("sb ")
-    options = [one for one in command.params if one.param_type_name == "option" and not one.is_flag]
-    required = [one for one in command.params if one.required]
+    options = [param for param in command.params if param.param_type_name == "option" and not param.is_flag]
+    required = [param for param in command.params if param.required]
     misuses = [
         ["--no-such-option"],
         *([[]] if required and name != "hook" else []),

@@ -28,8 +28,8 @@ def rules(home: Path) -> None:
 
 def answers(sb: CommandLine, *options: str) -> dict[str, tuple[Any, list[str]]]:
     items = sb("memory", "access", "--scope", "customer:acme", *options, "--json").json["items"]
-    assert {one["scope"] for one in items} == {"customer:acme"}
-    return {one["answer"]: (one["value"], one["patterns"]) for one in items}
+    assert {item["scope"] for item in items} == {"customer:acme"}
+    return {item["answer"]: (item["value"], item["patterns"]) for item in items}
 
 
 def test_each_answer_is_shown_with_the_pattern_that_gives_it(sb: CommandLine) -> None:

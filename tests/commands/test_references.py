@@ -21,7 +21,7 @@ IDS = st.lists(st.text("0123", min_size=4, max_size=5).map("apr_{}".format), max
 @given(IDS, st.text("0123", max_size=5))
 def test_a_prefix_means_the_only_id_that_begins_so(known: list[str], digits: str) -> None:
     prefix = f"apr_{digits}"
-    fitting = {one for one in known if one.startswith(prefix)}
+    fitting = {item for item in known if item.startswith(prefix)}
     if prefix in known or not fitting or len(digits) < SHORTEST:
         assert full_one(prefix, known) == prefix
     elif len(fitting) == 1:
@@ -52,8 +52,8 @@ def test_ids_are_named_by_their_beginning(sb: CommandLine, asked: str) -> None:
     assert asked in done.out
     saved = sb("memory", "remember", "the office is in Bonn", "--json").json["id"]
     assert "Bonn" in sb("memory", "show", saved[:-4]).out
-    kept = sb("checkpoint", "save", "--agent", "ada").out.strip()
-    assert sb("checkpoint", "show", kept[:-3]).code == 0
+    checkpoint = sb("checkpoint", "save", "--agent", "ada").out.strip()
+    assert sb("checkpoint", "show", checkpoint[:-3]).code == 0
     assert sb("incident", "open", "a drill", "--severity", "sev4", "--reason", "drill").code == 0
     incident = sb("incident", "list", "--json").json["items"][0]["id"]
     assert sb("incident", "show", incident[:-2]).code == 0

@@ -35,9 +35,9 @@ def test_a_release_is_shown_pinned_compared_and_enforced(sb: CommandLine, releas
     assert (refused.code, "the pinned one: prompt differs;" in refused.err) == (4, True)
     assert "\nhint: sb release diff clerk\n" in refused.err
     compared = sb("release", "diff", "clerk", "--json")
-    assert (compared.code, [one["part"] for one in compared.json["changes"]]) == (1, ["prompt"])
+    assert (compared.code, [change["part"] for change in compared.json["changes"]]) == (1, ["prompt"])
     items = sb("release", "list", "clerk", "--json").json["items"]
-    assert sorted(one["pinned"] for one in items) == [False, True]
+    assert sorted(item["pinned"] for item in items) == [False, True]
     newest = sb("kernel", "runs", "--json").json["items"][0]
     assert (newest["release"].startswith("sha256:"), newest["drift"]) == (True, ["prompt"])
     assert sb("release", "pin", "clerk", "--lift", "--yes").code == 0

@@ -35,12 +35,12 @@ def work(sb: CommandLine) -> str:
 def notes(sb: CommandLine, stack: str = "work", *database: str) -> set[str]:
     """What the notes of a stack say."""
     dumped = json.loads(sb(*database, "stack", "dump", stack, "--format", "json").out)
-    return {one["content"] for one in dumped["notes"]}
+    return {note["content"] for note in dumped["notes"]}
 
 
 def test_stacks_are_listed_with_what_is_in_them(sb: CommandLine, work: str) -> None:
     found = sb("stack", "list", "--json").json["items"]
-    assert [(one["stack_id"], one["state"], one["kinds"]) for one in found] == [
+    assert [(item["stack_id"], item["state"], item["kinds"]) for item in found] == [
         ("default", "active", {"note": 1}),
         ("work", "active", {"note": 2}),
     ]
@@ -51,14 +51,14 @@ def test_one_is_shown_with_its_components_and_what_waits(sb: CommandLine, work: 
     shown = sb("stack", "show", work)
     assert "memories: 2 (2 note)\n" in shown.out
     assert f"file: {home / 'brain.db'}" in shown.out
-    said = sb("stack", "show", work, "--json").json
-    assert said["components"][:2] == ["embedding", "forgetting"]
-    assert (said["enforce_provenance"], said["changes_to_sync"]) == (True, 2)
+    document = sb("stack", "show", work, "--json").json
+    assert document["components"][:2] == ["embedding", "forgetting"]
+    assert (document["enforce_provenance"], document["changes_to_sync"]) == (True, 2)
 
 
 def test_what_is_private_is_counted_for_its_owner_alone(sb: CommandLine) -> None:
     sb("memory", "remember", "mine alone", "--private", "--agent", "ada")
-    assert [one["memories"] for one in sb("stack", "list", "--json").json["items"]] == [1]
+    assert [item["memories"] for item in sb("stack", "list", "--json").json["items"]] == [1]
     assert sb("stack", "show", "default", "--agent", "bob", "--json").json["memories"] == 0
     assert sb("stack", "search", "default", "mine").out == ""
     assert "mine alone" in sb("stack", "search", "default", "mine", "--agent", "ada").out
@@ -86,13 +86,13 @@ def test_a_stack_of_nobody_stays_so_whoever_looks_into_it(sb: CommandLine, look:
 
 
 def test_only_the_named_stack_is_searched_and_loaded(sb: CommandLine, work: str) -> None:
-    assert [one["content"] for one in sb("stack", "search", work, "caches", "--json").json["items"]] == [
+    assert [item["content"] for item in sb("stack", "search", work, "caches", "--json").json["items"]] == [
         "caches expire after an hour"
     ]
     assert sb("stack", "search", "default", "caches", "--json").json["items"] == []
     assert sb("stack", "search", work, "caches", "--context", "elsewhere", "--json").json["items"] == []
     loaded = sb("stack", "load", work, "--json").json
-    assert {one["content"] for one in loaded["notes"]} == {
+    assert {note["content"] for note in loaded["notes"]} == {
         "caches expire after an hour",
         "deploys are blue-green",
     }
@@ -139,7 +139,7 @@ def test_a_stack_goes_into_a_file_that_opens_by_itself(sb: CommandLine, work: st
     done = sb("stack", "export", work, str(file))
     assert (done.code, str(file) in done.out) == (0, True)
     assert notes(sb, "work", "--db", str(file)) == notes(sb)
-    assert [one["stack_id"] for one in sb("--db", str(file), "stack", "list", "--json").json["items"]] == [
+    assert [item["stack_id"] for item in sb("--db", str(file), "stack", "list", "--json").json["items"]] == [
         "work"
     ]
     again = sb("stack", "export", work, str(file))
@@ -231,7 +231,7 @@ def test_what_was_changed_on_both_sides_waits_for_a_choice(
     assert f"sb stack resolve work {conflict['id']} --keep" in listed.err
     assert sb("stack", "resolve", work, conflict["id"], "--keep", "local").code == 2
     assert sb("stack", "resolve", work, conflict["id"], "--keep", "mine", "--reason", "?").code == 2
-    kept = sb(
+    outcome = sb(
         "stack",
         "resolve",
         work,
@@ -243,15 +243,15 @@ def test_what_was_changed_on_both_sides_waits_for_a_choice(
         "--as",
         "grace",
     )
-    assert kept.code == 0
-    assert kept.out.startswith("Kept remote: ")
-    assert kept.out.endswith(f"({conflict['record_id']}, by grace)\n")
+    assert outcome.code == 0
+    assert outcome.out.startswith("Kept remote: ")
+    assert outcome.out.endswith(f"({conflict['record_id']}, by grace)\n")
     history = sb("memory", "history", conflict["record_id"]).out
     assert "keep remote by grace" in history
     assert ": it was late" in history
     assert sb("stack", "sync", work, file).code == 0
     (drives,) = (json.loads(sb("stack", "dump", work, "--format", "json").out)["drives"],)
-    assert [one["intensity"] for one in drives] == [0.1]
+    assert [item["intensity"] for item in drives] == [0.1]
 
 
 def test_a_database_that_is_not_there_is_said_to_be(sb: CommandLine, work: str, tmp_path: Path) -> None:
@@ -292,7 +292,7 @@ def test_what_is_in_a_stack_does_nothing_to_a_terminal(sb: CommandLine) -> None:
 def test_the_shell_completes_stacks_kinds_and_formats(work: str) -> None:
     commands = load("stack").commands
     completed = [
-        [one.value for one in parameter.shell_complete(None, begun)]
+        [item.value for item in parameter.shell_complete(None, begun)]
         for command, name, begun in (
             ("show", "stack", "w"),
             ("search", "kind", "ep"),

@@ -136,7 +136,7 @@ def test_the_command_beside_each_item_shows_it(sb: CommandLine, runtime: Runtime
 def test_connected_agents_are_named_with_their_project(runtime: Runtime, home: Path) -> None:
     call(runtime, "mail.send", "bob")
     found = now(home)
-    assert [(one.host, one.project_name) for one in found.connected] == [("claude-code", "shop")]
+    assert [(agent.host, agent.project_name) for agent in found.connected] == [("claude-code", "shop")]
     assert "Connected  claude-code in shop, just now" in found.lines()
 
 

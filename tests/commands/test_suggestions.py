@@ -46,11 +46,11 @@ def memory(stack: SQLiteStack, kind: str, uid: str) -> Any:
 def history(sb: CommandLine, uid: str) -> list[tuple[str, str]]:
     """What was done with a memory, each with who did it."""
     items = sb("memory", "history", uid, "--json").json["items"]
-    return [(one["operation"], one["actor"]) for one in items]
+    return [(item["operation"], item["actor"]) for item in items]
 
 
 def listed(sb: CommandLine, *arguments: str) -> list[str]:
-    return [one["id"] for one in sb("suggestions", "list", *arguments, "--json").json["items"]]
+    return [item["id"] for item in sb("suggestions", "list", *arguments, "--json").json["items"]]
 
 
 def test_what_waits_is_listed_and_narrowed(sb: CommandLine, two: tuple[str, str]) -> None:

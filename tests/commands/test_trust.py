@@ -36,7 +36,7 @@ def test_the_list_is_narrowed_by_domain_and_score(sb: CommandLine) -> None:
         assert sb("trust", "set", name, domain, score).code == 0
 
     def names(*arguments: str) -> set[str]:
-        return {one["entity"] for one in sb("trust", "list", *arguments, "--json").json["items"]}
+        return {item["entity"] for item in sb("trust", "list", *arguments, "--json").json["items"]}
 
     assert names() == {"Eve", "Bob", "Ann"}
     assert names("--domain", "code") == {"Eve", "Bob"}
@@ -100,10 +100,10 @@ def test_hostile_text_in_every_field_stays_text(sb: CommandLine, home: Path) -> 
         sb("memory", "access"),
         sb("log", "tail", "--kind", "memory.trust_set"),
     ]
-    for one in shown:
-        assert one.code == 0
-        assert not set("\x1b\x07\u202e") & set(one.out + one.err)
-        assert "\nmallory" not in one.out
+    for outcome in shown:
+        assert outcome.code == 0
+        assert not set("\x1b\x07\u202e") & set(outcome.out + outcome.err)
+        assert "\nmallory" not in outcome.out
     assert (
         sb("memory", "access", "--scope", "project:a", "--agent", HOSTILE, "--json").json["items"][0]["value"]
         is False

@@ -164,7 +164,7 @@ def test_show_prints_what_a_snapshot_holds_and_its_content(sb: CommandLine, host
     assert f"file  0644  4 B   {first}" in shown.out
     assert sb("undo", "show", item["mutation_id"], "--path", str(first)).out == "old\n"
     entries = sb("undo", "show", "--json").json["entries"]
-    assert [one["bytes"] for one in entries] == [4, 4]
+    assert [entry["bytes"] for entry in entries] == [4, 4]
 
 
 def test_an_id_may_be_cut_where_it_stays_unambiguous(sb: CommandLine, host: Host) -> None:

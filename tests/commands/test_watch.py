@@ -77,7 +77,7 @@ def test_a_kill_a_changed_contract_and_a_new_tool_need_a_person(sb: CommandLine,
         runtime.executor.execute(RunContext.create("ben"), "bank.pay", {"to": "bob"})
         runtime.executor.execute(RunContext.create("ben"), "bank.look", {"to": "bob"})
     found = texts(watcher)
-    assert [one for one in found if one.startswith("stopped agent clerk was killed by ")]
+    assert [item for item in found if item.startswith("stopped agent clerk was killed by ")]
     assert "changed bank.pay name changed" in found
     assert "new bank.look never approved" in found
     watcher.close()
@@ -131,7 +131,7 @@ def test_a_cut_log_is_reported(config: Config) -> None:
     attacker.execute("DELETE FROM events WHERE id = (SELECT max(id) FROM events)")
     attacker.commit()
     attacker.close()
-    assert [one for one in texts(watcher) if one.startswith("broken event log")]
+    assert [text for text in texts(watcher) if text.startswith("broken event log")]
     watcher.close()
 
 

@@ -421,8 +421,8 @@ def test_the_example_gives_the_defaults_as_it_is_and_with_every_setting_uncommen
     assert number == len(SETTINGS)
     config = place.load(uncommented)
     assert all(config.origin(row.key) != "default" for row in SETTINGS)
-    assert [(one.key, one.value) for one in current_settings(config)] == [
-        (one.key, one.value) for one in current_settings(defaults)
+    assert [(setting.key, setting.value) for setting in current_settings(config)] == [
+        (setting.key, setting.value) for setting in current_settings(defaults)
     ]
 
 

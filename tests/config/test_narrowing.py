@@ -176,13 +176,13 @@ def only_raising(before: tuple[PackFile, ...], after: tuple[PackFile, ...]) -> b
 
 
 def inner(before: tuple[Path, ...], after: tuple[Path, ...]) -> bool:
-    return all(any(one.resolve().is_relative_to(root.resolve()) for root in before) for one in after)
+    return all(any(path.resolve().is_relative_to(root.resolve()) for root in before) for path in after)
 
 
 def reached(allowed: Any) -> set[tuple[str, int]]:
     names = ("a.b.c", "x.a.b.c", "y.x.a.b.c", "q.b.c", "c", "::1")
     return {
-        (name, port) for name in names for port in PORTS if any(one.matches(name, port) for one in allowed)
+        (name, port) for name in names for port in PORTS if any(item.matches(name, port) for item in allowed)
     }
 
 
@@ -193,7 +193,7 @@ def no_more_rights(before: Scopes, after: Scopes) -> bool:
     """Whoever may do something afterwards could do it before, and floors of trust are no lower."""
     agents = ("ada", "adam", "ad", "a", "eve", "bob", "")
     asked = [(right, scope, agent) for right in RIGHTS for scope in _SCOPES for agent in agents]
-    return all(before.allows(*one) or not after.allows(*one) for one in asked) and all(
+    return all(before.allows(*item) or not after.allows(*item) for item in asked) and all(
         after.answer("trust_floor", scope) >= before.answer("trust_floor", scope) for scope in _SCOPES
     )
 
@@ -251,7 +251,7 @@ def as_yaml(values: Mapping[str, Any]) -> str:
     for key, value in values.items():
         group, _, name = key.rpartition(".")
         grouped.setdefault(group, []).append(f"{'  ' if group else ''}{name}: {value}")
-    blocks = sorted(grouped.items(), key=lambda one: one[0] != "")
+    blocks = sorted(grouped.items(), key=lambda item: item[0] != "")
     return "\n".join("\n".join(([f"{group}:"] if group else []) + lines) for group, lines in blocks) + "\n"
 
 
@@ -266,15 +266,15 @@ class World:
         self, folder: str, name: str, home: Mapping[str, Any], project: Mapping[str, Any] | None
     ) -> None:
         self.project = Path(folder) / name / "project"
-        for one in FOLDERS:
-            (self.project / one).mkdir(parents=True, exist_ok=True)
+        for item in FOLDERS:
+            (self.project / item).mkdir(parents=True, exist_ok=True)
         (self.project / ".git").mkdir()
         self.home = Path(folder) / name / "home"
         self.home.mkdir(mode=0o700)
         given = dict(home)
         if "files.roots" in given:  # relative to the project in both files
             given["files.roots"] = json.dumps(
-                [str(self.project / one) for one in json.loads(given["files.roots"])]
+                [str(self.project / load) for load in json.loads(given["files.roots"])]
             )
         (self.home / "config.yaml").write_text(as_yaml(given), encoding="utf-8")
         if project is not None:
@@ -285,8 +285,8 @@ class World:
         return load_config(env=env, cwd=self.project, flags={})
 
     def tree(self) -> dict[str, str]:
-        files = (one for one in self.project.rglob("*") if one.is_file() and one.name != "sb.yaml")
-        return {str(one.relative_to(self.project)): one.read_text(encoding="utf-8") for one in files}
+        files = (path for path in self.project.rglob("*") if path.is_file() and path.name != "sb.yaml")
+        return {str(file.relative_to(self.project)): file.read_text(encoding="utf-8") for file in files}
 
 
 contents = st.fixed_dictionaries({}, optional=dict(VALUES))
@@ -395,8 +395,8 @@ def test_what_passes_with_an_untrusted_file_passes_without_it_and_does_the_same(
     home: dict[str, Any], project: dict[str, Any], calls: list[Call]
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        for one in ("database", "tools"):  # of these no file is needed to see that they are ignored
-            home.pop(one, None)
+        for item in ("database", "tools"):  # of these no file is needed to see that they are ignored
+            home.pop(item, None)
         narrowed, free = World(folder, "narrowed", home, project), World(folder, "free", home, None)
         passed, done = passing(narrowed, calls)
         assert passing(free, passed) == (passed, done)

@@ -157,7 +157,7 @@ def test_no_setting_of_an_organization_is_wider_with_the_files_of_home_and_proje
         world = World(folder, "one", home, project)
         here = World(folder, "bare", {}, None)
         if "files.roots" in policy:
-            roots = [str(world.project / one) for one in json.loads(policy["files.roots"])]
+            roots = [str(world.project / load) for load in json.loads(policy["files.roots"])]
             policy = policy | {"files.roots": json.dumps(roots)}
         system.install(as_yaml(policy))
         after, alone = world.config(), here.config()
@@ -297,7 +297,7 @@ def test_a_policy_that_cannot_be_believed_stops_everything_but_a_stop(
 
 def test_a_policy_needs_a_name_a_version_and_a_mapping(tmp_path: Path) -> None:
     path = tmp_path / "policy.yaml"
-    for text, said in (
+    for text, item in (
         ("settings: {}\n", "organization is missing"),
         ("organization: X\nsettings: {}\n", "version is missing"),
         ("organization: X\nversion: 1\nsettings: 3\n", "settings: must be a mapping of settings, not 3"),
@@ -306,7 +306,7 @@ def test_a_policy_needs_a_name_a_version_and_a_mapping(tmp_path: Path) -> None:
         path.write_text(text)
         with pytest.raises(ConfigError) as error:
             sign_policy(path, IT.sign)
-        assert said in str(error.value)
+        assert item in str(error.value)
     with pytest.raises(ConfigError, match="cannot be read: No such file"):
         sign_policy(tmp_path / "none.yaml", IT.sign)
     path.write_text("organization: X\nversion: 1\nsettings: {}\n")
@@ -321,8 +321,8 @@ def test_each_run_says_under_which_policy_it_ran(world: World, system: System) -
         with runtime.run("clerk"):
             pass
         (payload,) = runtime.database.query("SELECT payload FROM events WHERE kind = 'kernel.run.started'")
-    (said,) = json.loads(payload[0])["organization"]
-    assert said.startswith("Example, version 12 (sha256 ")
+    (policy,) = json.loads(payload[0])["organization"]
+    assert policy.startswith("Example, version 12 (sha256 ")
 
 
 def test_an_operator_signs_and_everybody_sees_what_is_in_force(

@@ -58,15 +58,15 @@ def test_the_nearest_project_file_up_to_the_git_root_is_found(project: Project) 
 
 
 def test_a_project_file_inside_the_home_is_never_picked(project: Project) -> None:
-    kept = project.home.snapshots / "copy"
-    kept.mkdir(parents=True)
-    for folder in (project.home.folder, kept):
+    path = project.home.snapshots / "copy"
+    path.mkdir(parents=True)
+    for folder in (project.home.folder, path):
         (folder / "sb.yaml").touch()
     (project.folder / "to_home").symlink_to(project.home.folder)
     (project.folder.parent / ".git").mkdir()
-    assert find_project(kept, project.home) is None
+    assert find_project(path, project.home) is None
     assert find_project(project.folder / "to_home", project.home) is None
-    assert find_project(kept, Home(project.folder / "to_home")) is None
+    assert find_project(path, Home(project.folder / "to_home")) is None
 
 
 def test_an_untrusted_file_can_make_everything_tighter(project: Project) -> None:
@@ -320,7 +320,9 @@ def pairs(config: Config) -> Iterator[tuple[str, int]]:
 
 
 def reached(config: Config) -> set[str]:
-    return {one for one in FOLDERS if any(Path(one).is_relative_to(root) for root in config.files.roots)}
+    return {
+        folder for folder in FOLDERS if any(Path(folder).is_relative_to(root) for root in config.files.roots)
+    }
 
 
 @given(contents, contents)

@@ -260,13 +260,15 @@ def test_a_plan_never_exceeds_a_limit_leaks_a_scope_or_loses_a_pack(
 ) -> None:
     plan = plan_for(spec(*slots), *packs, envelope=envelope)
     assert plan.tokens_used <= plan.token_budget <= 100
-    for one in slots:
-        assert sum(item.tokens for item in plan.items if item.slot == one.name) <= one.max_tokens
+    for entry in slots:
+        assert sum(item.tokens for item in plan.items if item.slot == entry.name) <= entry.max_tokens
     assert {item.pack.scope for item in plan.items} <= {"global", envelope.scope}
     assert len(set(chosen(plan))) == len(plan.items)
     assert not set(chosen(plan)) & set(dropped(plan))
     wanted = {
-        one.pack_id for one in packs if any(s.packs == ("*",) or one.pack_id[0] in s.packs[0] for s in slots)
+        item.pack_id
+        for item in packs
+        if any(s.packs == ("*",) or item.pack_id[0] in s.packs[0] for s in slots)
     }
     assert wanted <= set(chosen(plan)) | set(dropped(plan))
 
@@ -276,10 +278,10 @@ def test_the_same_input_gives_the_same_plan_and_hash_whatever_the_order_of_the_s
     slots: list[InjectionSlot], packs: list[ContextPack], envelope: ContextEnvelope, data: st.DataObject
 ) -> None:
     shuffled = data.draw(st.permutations(packs))
-    one = plan_for(spec(*slots), *packs, envelope=envelope)
+    plan = plan_for(spec(*slots), *packs, envelope=envelope)
     two = plan_for(spec(*slots), *shuffled, envelope=replace(envelope, run_id="run_2", trace_id="trace_2"))
-    assert one == two
-    assert one.manifest_hash == two.manifest_hash
+    assert plan == two
+    assert plan.manifest_hash == two.manifest_hash
 
 
 @given(content=st.text(min_size=1).filter(str.strip), position=st.integers(0), data=st.data())
@@ -299,14 +301,14 @@ def test_one_changed_character_changes_the_manifest_hash(
 
 
 def test_the_manifest_hash_covers_decision_version_budget_slot_and_pack_version() -> None:
-    one = pack("s.a")
+    base = pack("s.a")
     plans = [
-        plan_for(spec(slot("s")), one),
-        plan_for(replace(spec(slot("s")), version="1.0.1"), one),
-        plan_for(replace(spec(slot("s")), key="tests.other.v1"), one),
-        plan_for(spec(slot("s"), budget=99), one),
-        plan_for(spec(slot("t", "s.*")), one),
-        plan_for(spec(slot("s")), replace(one, version="2")),
+        plan_for(spec(slot("s")), base),
+        plan_for(replace(spec(slot("s")), version="1.0.1"), base),
+        plan_for(replace(spec(slot("s")), key="tests.other.v1"), base),
+        plan_for(spec(slot("s"), budget=99), base),
+        plan_for(spec(slot("t", "s.*")), base),
+        plan_for(spec(slot("s")), replace(base, version="2")),
         plan_for(spec(slot("s")), pack("s.b")),
         plan_for(spec(slot("s"))),
     ]

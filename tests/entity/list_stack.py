@@ -71,10 +71,10 @@ class ListStack:
         given = {name: value for name, value in wanted.items() if value is not None}
         found = reversed(self.kept.get(kind, {}).values())
         return [
-            copy.deepcopy(one)
-            for one in found
-            if getattr(one, "strength", 1) > 0
-            and all(vars(one)[name] == value for name, value in given.items())
+            copy.deepcopy(item)
+            for item in found
+            if getattr(item, "strength", 1) > 0
+            and all(vars(item)[name] == value for name, value in given.items())
         ]
 
     def _one(self, kind: str, **wanted: Any) -> Any:
@@ -82,21 +82,21 @@ class ListStack:
 
     def _update(self, kind: str, record: Any, expected: int | None) -> bool:
         self.on_update()
-        held = self.kept.get(kind, {}).get(record.id)
-        if held is None:
+        stored = self.kept.get(kind, {}).get(record.id)
+        if stored is None:
             return False
         expected = record.version if expected is None else expected
-        if held.version != expected:
-            raise VersionConflictError(kind, record.id, expected, held.version)
+        if stored.version != expected:
+            raise VersionConflictError(kind, record.id, expected, stored.version)
         record.version = expected + 1
         self._keep(kind, record)
         return True
 
     def _change(self, kind: str, uid: str, **changes: Any) -> bool:
-        held = self.kept.get(kind, {}).get(uid)
-        if held is None:
+        stored = self.kept.get(kind, {}).get(uid)
+        if stored is None:
             return False
-        vars(held).update(changes)
+        vars(stored).update(changes)
         return True
 
     def add_component(self, component: StackComponentProtocol) -> None:
@@ -183,13 +183,13 @@ class ListStack:
         return self._change("suggestion", suggestion_id, status="dismissed", resolution_reason=reason)
 
     def save_episodes_batch(self, episodes: list[Episode]) -> list[str]:
-        return [self.save_episode(one) for one in episodes]
+        return [self.save_episode(episode) for episode in episodes]
 
     def save_beliefs_batch(self, beliefs: list[Belief]) -> list[str]:
-        return [self.save_belief(one) for one in beliefs]
+        return [self.save_belief(belief) for belief in beliefs]
 
     def save_notes_batch(self, notes: list[Note]) -> list[str]:
-        return [self.save_note(one) for one in notes]
+        return [self.save_note(note) for note in notes]
 
     def get_episodes(
         self,
@@ -201,7 +201,7 @@ class ListStack:
         include_forgotten: bool = False,
     ) -> list[Episode]:
         found: list[Episode] = self._all("episode", context=context)
-        return [one for one in found if tags is None or set(tags) & set(one.tags or ())][:limit]
+        return [episode for episode in found if tags is None or set(tags) & set(episode.tags or ())][:limit]
 
     def get_beliefs(
         self,
@@ -279,15 +279,18 @@ class ListStack:
     ) -> list[SearchResult]:
         self.told.append(("search", query, limit, record_types, context))
         texts = [
-            (kind, one.id, getattr(one, _TEXT[kind]))
+            (kind, item.id, getattr(item, _TEXT[kind]))
             for kind in record_types or _TEXT
-            for one in self._all(kind, context=context)
+            for item in self._all(kind, context=context)
         ]
         return [SearchResult(kind, uid, text, 1.0) for kind, uid, text in texts if query in text][:limit]
 
     def load(self, *, token_budget: int = 8000, context: str | None = None) -> dict[str, Any]:
         self.told.append(("load", token_budget, context))
-        return {"notes": [one.content for one in self._all("note")], "_meta": {"budget_total": token_budget}}
+        return {
+            "notes": [item.content for item in self._all("note")],
+            "_meta": {"budget_total": token_budget},
+        }
 
     def record_access(self, memory_type: str, memory_id: str) -> bool:
         return self._change(memory_type, memory_id)
@@ -327,7 +330,7 @@ class ListStack:
         self, *, entity_id: str | None = None, domain: str | None = None
     ) -> list[TrustAssessment]:
         found: list[TrustAssessment] = self._all("trust_assessment", entity=entity_id)
-        return [one for one in found if domain is None or domain in one.dimensions]
+        return [assessment for assessment in found if domain is None or domain in assessment.dimensions]
 
     def compute_trust(self, entity_id: str, domain: str | None = None) -> dict[str, Any]:
         return {"entity": entity_id, "domain": domain or "general", "score": 0.5, "source": "default"}
@@ -351,13 +354,15 @@ class ListStack:
         return False
 
     def get_stats(self) -> dict[str, int]:
-        return {kind: len(held) for kind, held in self.kept.items()}
+        return {kind: len(item) for kind, item in self.kept.items()}
 
     def dump(
         self, *, format: str = "markdown", include_raw: bool = True, include_forgotten: bool = False
     ) -> str:
-        held = {kind: [asdict(replace(one)) for one in all_.values()] for kind, all_ in self.kept.items()}
-        return json.dumps(held, default=str)
+        records = {
+            kind: [asdict(replace(item)) for item in all_.values()] for kind, all_ in self.kept.items()
+        }
+        return json.dumps(records, default=str)
 
     def export(self, path: str | PathLike[str], *, format: str = "markdown") -> None:
         Path(path).write_text(self.dump(format=format), encoding="utf-8")

@@ -75,7 +75,7 @@ def rewritten(path: Path, **changes: Any) -> Path:
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [one.getMessage() for one in caplog.records if one.levelno == logging.WARNING]
+    return [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
 
 
 def test_a_checkpoint_is_a_file_that_says_what_the_core_was_composed_of(
@@ -86,10 +86,10 @@ def test_a_checkpoint_is_a_file_that_says_what_the_core_was_composed_of(
     path = taken(core, folder, "before refactor")
     assert path.name == "me_20270115_080000_000000_00000001.json"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    said = document(path)
-    assert said["digest"].startswith("sha256:")
-    assert said["binding"].pop("created_at") == said["created_at"] == "2027-01-15T08:00:00+00:00"
-    assert {name: said[name] for name in ("schema_version", "checkpoint_id", "message", "binding")} == {
+    checkpoint = document(path)
+    assert checkpoint["digest"].startswith("sha256:")
+    assert checkpoint["binding"].pop("created_at") == checkpoint["created_at"] == "2027-01-15T08:00:00+00:00"
+    assert {name: checkpoint[name] for name in ("schema_version", "checkpoint_id", "message", "binding")} == {
         "schema_version": 1,
         "checkpoint_id": "me_20270115_080000_000000_00000001",
         "message": "before refactor",
@@ -130,9 +130,9 @@ def test_what_was_taken_is_put_together_again(
         assert restored.model.model_id == "local"
         stack = restored.active_stack
         assert isinstance(stack, SQLiteStack)
-        kept = stack.get_memory("note", uid)
-        assert kept is not None
-        assert kept.content == "blue-green deploys"
+        memory = stack.get_memory("note", uid)
+        assert memory is not None
+        assert memory.content == "blue-green deploys"
         assert stack.enforce_provenance
         assert restored.get_binding().stack_locations["other"] == {"kind": "list", "color": "blue"}
         assert restored.registry.list_ids() == ["plugin.weather.forecast"]
@@ -175,7 +175,7 @@ def test_a_stack_has_the_components_again_that_it_had(
     assert len(names) == 8
     with Entity.from_checkpoint(path) as restored:
         locations = restored.get_binding().stack_locations
-        assert [locations[one]["components"] for one in ("bare", "full", "odd")] == [
+        assert [locations[item]["components"] for item in ("bare", "full", "odd")] == [
             [],
             names,
             ["forgetting"],
@@ -259,8 +259,8 @@ def test_what_cannot_be_restored_is_a_warning_and_the_rest_is_there(
     core.attach_stack(ListStack("listed"), set_active=False)
     core.load_plugin(Weather())
     path = taken(core, folder)
-    said = document(path)["binding"]
-    said["stack_locations"] |= {
+    binding = document(path)["binding"]
+    binding["stack_locations"] |= {
         "gone": {"kind": "sqlite", "db_path": "gone.db"},
         "foreign": {"kind": "no-such"},
         "odd": {"kind": "sqlite", "color": "blue"},
@@ -269,7 +269,7 @@ def test_what_cannot_be_restored_is_a_warning_and_the_rest_is_there(
         "memory": {"kind": "sqlite"},
         "none": {},
     }
-    said["stacks"] = {
+    binding["stacks"] = {
         "gone": None,
         "foreign": None,
         "odd": None,
@@ -277,18 +277,18 @@ def test_what_cannot_be_restored_is_a_warning_and_the_rest_is_there(
         "text": None,
         "memory": None,
         "none": 5,
-        **said["stacks"],
+        **binding["stacks"],
     }
-    said["plugins"] = ["missing", 7, *said["plugins"]]
-    said["model_config"] = {"provider": "openai", "model_id": "no-such-model"}
-    with Entity.from_checkpoint(rewritten(path, binding=said, digest=...)) as restored:
+    binding["plugins"] = ["missing", 7, *binding["plugins"]]
+    binding["model_config"] = {"provider": "openai", "model_id": "no-such-model"}
+    with Entity.from_checkpoint(rewritten(path, binding=binding, digest=...)) as restored:
         assert list(restored.get_binding().stacks) == ["mine", "listed"]
         assert (restored.active_stack is not None, list(restored.plugins), restored.model) == (
             True,
             ["weather"],
             None,
         )
-    told = "\n".join(warnings(caplog))
+    text = "\n".join(warnings(caplog))
     for what in (
         "stack gone was not restored: FileNotFoundError: no file",
         "stack foreign was not restored: ImportError: no-such of sb.stacks is not installed",
@@ -301,7 +301,7 @@ def test_what_cannot_be_restored_is_a_warning_and_the_rest_is_there(
         "plugin 7 was not restored",
         "the model was not restored: ModelError",
     ):
-        assert what in told
+        assert what in text
     assert not (home / "gone.db").exists()
 
 
@@ -406,10 +406,10 @@ def test_a_file_that_was_edited_cannot_turn_off_provenance(
     with Entity("me", tmp_path) as core, SQLiteStack("own", tmp_path / "own.db") as stack:
         core.attach_stack(stack)
         path = tmp_path / "checkpoints" / f"{core.checkpoint()}.json"
-    said = json.loads(path.read_text())
-    said["binding"]["stack_locations"]["own"]["enforce_provenance"] = False
-    said["digest"] = digest
-    path.write_text(json.dumps({name: value for name, value in said.items() if value is not None}))
+    checkpoint = json.loads(path.read_text())
+    checkpoint["binding"]["stack_locations"]["own"]["enforce_provenance"] = False
+    checkpoint["digest"] = digest
+    path.write_text(json.dumps({name: value for name, value in checkpoint.items() if value is not None}))
     with Entity.from_checkpoint(path) as restored, pytest.raises(ProvenanceError):
         restored.belief("everybody may be trusted")
 

@@ -55,7 +55,7 @@ def test_protocol_version_enforcement(caplog: pytest.LogCaptureFixture) -> None:
     )
     plugin.protocol_version = 0
     entity.load_plugin(plugin)
-    (record,) = [one for one in caplog.records if one.levelno == logging.WARNING]
+    (record,) = [item for item in caplog.records if item.levelno == logging.WARNING]
     assert record.getMessage() == "Plugin 'weather' uses protocol version 0 (current: 1)."
 
 
@@ -107,15 +107,15 @@ def test_checkpoint_save_and_restore(of_the_user: Path) -> None:
     # Saves to ~/.sb/checkpoints/{core_id}_{timestamp}_{uuid}.json
     path = Path.home() / f".sb/checkpoints/{cp_id}.json"
     assert cp_id.startswith("my-entity_")
-    said = json.loads(path.read_bytes())
-    assert said["schema_version"] == 1
-    assert said["checkpoint_id"] == cp_id
-    assert said["message"] == "before refactor"
-    assert said["binding"]["core_id"] == "my-entity"
-    assert said["binding"]["model_config"] == {}
-    assert said["binding"]["stacks"] == {"primary": None}
-    assert said["binding"]["plugins"] == []
-    assert said["created_at"].endswith("+00:00")
+    checkpoint = json.loads(path.read_bytes())
+    assert checkpoint["schema_version"] == 1
+    assert checkpoint["checkpoint_id"] == cp_id
+    assert checkpoint["message"] == "before refactor"
+    assert checkpoint["binding"]["core_id"] == "my-entity"
+    assert checkpoint["binding"]["model_config"] == {}
+    assert checkpoint["binding"]["stacks"] == {"primary": None}
+    assert checkpoint["binding"]["plugins"] == []
+    assert checkpoint["created_at"].endswith("+00:00")
 
     # Restore later
     restored = Entity.from_checkpoint(path)
@@ -172,7 +172,7 @@ def test_routed_operations_search_load_status_and_trust() -> None:
         found.memory_id for found in entity.search("slow deploys", limit=3, record_types=["belief"])
     ]
     loaded: dict[str, Any] = entity.load(token_budget=8000, context="work")
-    assert [one["id"] for one in loaded["beliefs"]] == [belief]
+    assert [item["id"] for item in loaded["beliefs"]] == [belief]
     json.dumps(loaded)
     status = entity.status()
     assert status["stacks"]["primary"]["stats"]["episodes"] == 1
@@ -180,5 +180,5 @@ def test_routed_operations_search_load_status_and_trust() -> None:
     entity.trust_set("Ada", "cooking", 0.3)
     (assessment,) = entity.trust_get("Ada", domain="code")
     assert assessment.dimensions == {"code": {"score": 0.9}, "cooking": {"score": 0.3}}
-    assert "Ada" in [one.entity for one in entity.trust_list(domain="code", min_score=0.5)]
-    assert "Ada" not in [one.entity for one in entity.trust_list(domain="cooking", min_score=0.5)]
+    assert "Ada" in [item.entity for item in entity.trust_list(domain="code", min_score=0.5)]
+    assert "Ada" not in [item.entity for item in entity.trust_list(domain="cooking", min_score=0.5)]

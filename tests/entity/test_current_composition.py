@@ -69,8 +69,8 @@ def test_saving_again_keeps_what_cannot_be_found_here(present: Present, clock: S
     lost = Binding("ada", {}, {"elsewhere": None}, plugins=["gone"])
     present.checkpoints.save(lost, "")
     clock.time += 1
-    kept = present.find(present.save("ada", "again"))
-    assert (kept.binding.stacks, kept.binding.plugins) == ({"elsewhere": None}, ["gone"])
+    checkpoint = present.find(present.save("ada", "again"))
+    assert (checkpoint.binding.stacks, checkpoint.binding.plugins) == ({"elsewhere": None}, ["gone"])
 
 
 def test_restoring_goes_there_and_leaves_a_way_back(
@@ -88,8 +88,8 @@ def test_restoring_goes_there_and_leaves_a_way_back(
     clock.time += 1
     present.restore(runtime.log, present.find(done.before_id), actor="eve", reason="no, both")
     assert attached(present) == (["work", "default"], "work")
-    told = [event.payload or {} for event in runtime.log.events() if event.kind == "checkpoint.restored"]
-    assert [(one["by"], one["reason"], one["core"]) for one in told] == [
+    payloads = [event.payload or {} for event in runtime.log.events() if event.kind == "checkpoint.restored"]
+    assert [(payload["by"], payload["reason"], payload["core"]) for payload in payloads] == [
         ("eve", "too much at once", "ada"),
         ("eve", "no, both", "ada"),
     ]
@@ -140,8 +140,8 @@ def test_an_edited_checkpoint_or_that_of_another_core_says_nothing_of_the_presen
     of_bob.rename(of_bob.with_name(of_bob.name.replace("bob_", "ada_")))
     assert attached(present) == (["work"], "work")
     assert present.newest("bob") is None
-    kept = present.find(present.save("ada", "again"))
-    assert kept.binding.stack_locations["work"]["enforce_provenance"] is True
+    checkpoint = present.find(present.save("ada", "again"))
+    assert checkpoint.binding.stack_locations["work"]["enforce_provenance"] is True
 
 
 def test_what_cannot_be_written_is_not_on_the_log(present: Present, runtime: Runtime) -> None:
@@ -172,7 +172,9 @@ def test_what_names_no_checkpoint_is_refused(present: Present, reference: str) -
 
 
 def test_every_part_that_differs_is_named() -> None:
-    one = Binding("ada", {}, {"work": None}, "work", ["notes"], stack_locations={"work": {"db_path": "a.db"}})
+    binding = Binding(
+        "ada", {}, {"work": None}, "work", ["notes"], stack_locations={"work": {"db_path": "a.db"}}
+    )
     other = Binding(
         "ada",
         {"provider": "openai", "model_id": "small"},
@@ -182,8 +184,8 @@ def test_every_part_that_differs_is_named() -> None:
             "work": {"components": ["embedding", "mine"], "db_path": "a.db", "enforce_provenance": False}
         },
     )
-    assert differences(one, one) == ()
-    assert [(each.part, each.before, each.after) for each in differences(one, other)] == [
+    assert differences(binding, binding) == ()
+    assert [(each.part, each.before, each.after) for each in differences(binding, other)] == [
         ("active stack", "work", "none"),
         ("model", "none", "openai small"),
         ("stack work", "in a.db", "known as w; in a.db; WITHOUT provenance; components: embedding, mine"),

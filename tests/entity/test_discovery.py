@@ -53,7 +53,7 @@ def test_what_is_installed_meanwhile_is_found_and_nothing_is_read_twice(
     site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def installed() -> list[str]:
-        return [one.name for one in discover(PLUGINS) if one.module == "discovered_demo"]
+        return [component.name for component in discover(PLUGINS) if component.module == "discovered_demo"]
 
     assert installed() == []
     install(site, "demo", "[sb.plugins]\nwet = discovered_demo:Weather\n")

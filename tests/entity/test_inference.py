@@ -61,12 +61,12 @@ def test_a_conversation_with_tools_and_pictures_reaches_the_model_as_it_was_held
     call = {"id": "call-0", "name": "weather", "arguments": {"town": "Ulm"}}
     picture: dict[str, Any] = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
     question: dict[str, Any] = {"type": "text", "text": "Is it wet in Ulm?"}
-    said = [
+    messages = [
         ModelMessage("user", [question, picture]),
         ModelMessage("assistant", "", tool_calls=[call]),
         ModelMessage("tool", "drizzle", name="weather", tool_call_id="call-0"),
     ]
-    LLMModel("able", key="k1").generate(said)
+    LLMModel("able", key="k1").generate(messages)
     user, assistant, tool = chat.asked[0]["messages"]
     assert user["content"] == [question, picture]
     assert assistant["tool_calls"][0]["function"] == {"name": "weather", "arguments": '{"town": "Ulm"}'}

@@ -230,7 +230,7 @@ def test_a_plugin_that_fails_in_a_hook_keeps_nobody_from_anything(
     core.load_plugin(umbrella)
     HOOKS[hook](core)
     assert f"plugin weather failed in {hook}: RuntimeError: no {hook} today" in caplog.text
-    (record,) = [one for one in caplog.records if one.levelno == logging.WARNING]
+    (record,) = [item for item in caplog.records if item.levelno == logging.WARNING]
     assert vars(record)["error_type"] == "RuntimeError"
     assert core.load()["weather"] == "drizzle"
     assert core.status()["plugins"]["umbrella"]["health"]["healthy"]
@@ -322,8 +322,8 @@ def test_whatever_a_plugin_remembers_is_in_its_own_name(core: Entity, stack: Lis
     assert sorted(stack.kept) == sorted(
         ["episode", "belief", "value", "goal", "note", "drive", "relationship", "raw"]
     )
-    for kind, held in stack.kept.items():
-        (record,) = held.values()
+    for kind, item in stack.kept.items():
+        (record,) = item.values()
         if kind == "raw":
             assert record.source == "plugin:weather"
         else:

@@ -78,8 +78,8 @@ def signature(function: Any) -> str:
     """The parameters without their types."""
     found = inspect.signature(function)
     plain = [each.replace(annotation=inspect.Parameter.empty) for each in found.parameters.values()]
-    kept = [each for each in plain if each.name not in ("self", "cls")]
-    return str(inspect.Signature(kept)).replace(" ", "")
+    parameters = [each for each in plain if each.name not in ("self", "cls")]
+    return str(inspect.Signature(parameters)).replace(" ", "")
 
 
 @pytest.mark.parametrize(

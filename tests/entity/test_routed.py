@@ -68,12 +68,12 @@ def test_what_is_said_of_its_origin_is_kept_as_it_is_said(core: Entity, stack: L
         context="work",
         context_tags=["q3"],
     )
-    said = stack.get_memory(kind, uid)
-    assert said is not None
-    assert (said.source_entity, said.source_type) == ("plugin:mail", "inference")
-    assert type(said.source_type) is str
-    assert said.derived_from == ["episode:e1", "raw:r1"]
-    assert (said.context, said.context_tags) == ("work", ["q3"])
+    memory = stack.get_memory(kind, uid)
+    assert memory is not None
+    assert (memory.source_entity, memory.source_type) == ("plugin:mail", "inference")
+    assert type(memory.source_type) is str
+    assert memory.derived_from == ["episode:e1", "raw:r1"]
+    assert (memory.context, memory.context_tags) == ("work", ["q3"])
 
 
 @pytest.mark.parametrize("kind", WRITES)
@@ -87,12 +87,12 @@ def test_a_source_type_is_a_word_or_member_and_nothing_else(
             WRITES[kind](core, source_type=wrong)
     assert stack.kept == {}
     uid = WRITES[kind](core, source_type=SourceType.OBSERVATION)
-    said = stack.get_memory(kind, uid)
-    assert said is not None
-    assert said.source_type == "observation"
-    said = stack.get_memory(kind, WRITES[kind](core, source_type="tool-output"))
-    assert said is not None
-    assert said.source_type == "tool-output"
+    memory = stack.get_memory(kind, uid)
+    assert memory is not None
+    assert memory.source_type == "observation"
+    memory = stack.get_memory(kind, WRITES[kind](core, source_type="tool-output"))
+    assert memory is not None
+    assert memory.source_type == "tool-output"
 
 
 def test_ids_are_never_given_twice(tmp_path: Path, stack: ListStack) -> None:
@@ -172,7 +172,7 @@ def test_a_note_is_kept_word_for_word_and_for_good_if_that_is_asked(core: Entity
 def test_what_makes_somebody_who_they_are_is_protected(core: Entity, stack: ListStack) -> None:
     core.belief("passing", confidence=0.4)
     core.belief("deep", foundational=True)
-    assert [one.is_protected for one in stack.get_beliefs()] == [True, False]
+    assert [belief.is_protected for belief in stack.get_beliefs()] == [True, False]
     core.value("care", "we care", priority=90)
     core.value("tabs", "we use tabs", type="preference", context_tags=["style"])
     core.value("tests", "we test", type="preference", foundational=True)
@@ -182,7 +182,7 @@ def test_what_makes_somebody_who_they_are_is_protected(core: Entity, stack: List
     assert tests.is_protected
     for kind in ("task", "exploration", "aspiration", "commitment"):
         core.goal(kind, goal_type=kind, description="so", priority="high")
-    assert [(one.goal_type, one.is_protected) for one in reversed(stack.get_goals())] == [
+    assert [(goal.goal_type, goal.is_protected) for goal in reversed(stack.get_goals())] == [
         ("task", False),
         ("exploration", False),
         ("aspiration", True),
@@ -318,7 +318,7 @@ def test_what_went_away_meanwhile_is_made_again(core: Entity, stack: ListStack, 
     stack.on_update = lambda: stack.kept[kind].pop(first)
     second = WRITES[kind](core, context="again")
     assert second != first
-    assert [(one.id, one.context) for one in stack.kept[kind].values()] == [(second, "again")]
+    assert [(item.id, item.context) for item in stack.kept[kind].values()] == [(second, "again")]
 
 
 def test_trust_in_one_domain_leaves_the_others(core: Entity, stack: ListStack, clock: SteeredClock) -> None:
@@ -342,7 +342,7 @@ def test_trust_is_listed_by_domain_and_score(core: Entity) -> None:
     core.trust_set("Bob", "cooking", 0.7)
 
     def names(**wanted: Any) -> set[str]:
-        return {one.entity for one in core.trust_list(**wanted)}
+        return {assessment.entity for assessment in core.trust_list(**wanted)}
 
     assert names() == names(domain="cooking") == names(min_score=0.7) == {"Ada", "Bob"}
     assert names(domain="code") == names(min_score=0.8) == {"Ada"}

@@ -94,12 +94,12 @@ def test_a_plugin_is_trusted_by_the_stack_while_it_is_loaded(runtime: Runtime) -
 
 
 def test_a_plugin_that_one_core_unloads_still_writes_for_another_of_the_same_stack(runtime: Runtime) -> None:
-    shared, one, other = runtime.stack("shared"), Entity("one"), Entity("other")
+    shared, entity, other = runtime.stack("shared"), Entity("one"), Entity("other")
     plugins = [Weather(), Weather()]
-    for core, plugin in zip((one, other), plugins, strict=True):
+    for core, plugin in zip((entity, other), plugins, strict=True):
         core.attach_stack(shared)
         core.load_plugin(plugin)
-    one.unload_plugin("weather")
+    entity.unload_plugin("weather")
     assert shared.save_belief(Belief("", "", "It rains in Ulm", source_entity="plugin:weather"))
     other.unload_plugin("weather")
     with pytest.raises(ProvenanceError):
@@ -157,7 +157,7 @@ def test_a_memory_is_weakened_and_verified_in_the_name_of_the_core(runtime: Runt
     records = RecordStore(runtime.database)
     row = records.find(uid)
     assert row is not None
-    assert [(one["actor"], one["operation"], one["reason"]) for one in records.history(row["id"])] == [
+    assert [(item["actor"], item["operation"], item["reason"]) for item in records.history(row["id"])] == [
         ("me", "weaken", "nobody asked for it"),
         ("me", "verify", "looked at the docs"),
     ]
@@ -166,22 +166,22 @@ def test_a_memory_is_weakened_and_verified_in_the_name_of_the_core(runtime: Runt
 
 def test_what_was_made_from_a_memory_is_known_and_what_lost_its_sources_is_found(runtime: Runtime) -> None:
     entity, brain = runtime.entity("me"), runtime.brain("me")
-    told, tried = entity.note("they said so"), entity.episode("deploy", "it worked")
-    both = entity.belief("it is so indeed", derived_from=[f"note:{told}", f"episode:{tried}", "context:work"])
-    one = entity.belief("they know it well", derived_from=[f"note:{told}"])
-    value = entity.value("care", "be careful", derived_from=[f"belief:{one}"])
-    fact = brain.remember("the API is versioned", derived_from=[f"note:{told}"])
-    runtime.brain("somebody").remember("between us", private=True, derived_from=[f"note:{told}"])
-    made = [f"belief:{both}", f"belief:{one}", f"belief:{fact}"]
-    assert entity.get_memories_derived_from("note", told) == made
-    assert entity.get_memories_derived_from("belief", one) == [f"value:{value}"]
+    note, tried = entity.note("they said so"), entity.episode("deploy", "it worked")
+    both = entity.belief("it is so indeed", derived_from=[f"note:{note}", f"episode:{tried}", "context:work"])
+    belief = entity.belief("they know it well", derived_from=[f"note:{note}"])
+    value = entity.value("care", "be careful", derived_from=[f"belief:{belief}"])
+    fact = brain.remember("the API is versioned", derived_from=[f"note:{note}"])
+    runtime.brain("somebody").remember("between us", private=True, derived_from=[f"note:{note}"])
+    made = [f"belief:{both}", f"belief:{belief}", f"belief:{fact}"]
+    assert entity.get_memories_derived_from("note", note) == made
+    assert entity.get_memories_derived_from("belief", belief) == [f"value:{value}"]
     assert entity.get_memories_derived_from("note", "no-such") == []
     assert entity.get_ungrounded_memories() == []
-    entity.forget("note", told, "done with it")
+    entity.forget("note", note, "done with it")
     assert entity.get_ungrounded_memories() == []  # forgotten, but there
     space = Space(runtime.database, runtime.config.memory)
-    erase(space, runtime.log, [told], actor="ada", reason="she asked for it")
-    assert entity.get_ungrounded_memories() == [f"belief:{one}", f"belief:{fact}"]
+    erase(space, runtime.log, [note], actor="ada", reason="she asked for it")
+    assert entity.get_ungrounded_memories() == [f"belief:{belief}", f"belief:{fact}"]
 
 
 WRITER = """
@@ -217,13 +217,13 @@ def test_of_two_processes_that_change_one_drive_nobody_overwrites_the_other(home
             subprocess.Popen([sys.executable, "-c", WRITER, name, start], stdout=subprocess.PIPE, text=True)
             for name in ("a", "b")
         ]
-        told = [json.loads(writer.communicate(timeout=60)[0]) for writer in writers]
-        won = sum(len(one) for one, _ in told)
-        assert won + sum(lost for _, lost in told) == 80
+        results = [json.loads(writer.communicate(timeout=60)[0]) for writer in writers]
+        won = sum(len(result) for result, _ in results)
+        assert won + sum(lost for _, lost in results) == 80
         drive = stack.get_drive("growth")
         assert drive is not None
         assert (drive.id, drive.version, drive.intensity) == (uid, 1 + won, 0.7)
-        assert drive.focus_areas in [[one[-1]] for one, _ in told if one]
+        assert drive.focus_areas in [[result[-1]] for result, _ in results if result]
 
 
 def test_who_read_before_somebody_else_wrote_is_told(home: Path) -> None:

@@ -76,4 +76,4 @@ def misbehaves(text: str) -> Any:
 
 
 def remembers(text: str, *, tools: Any) -> str:
-    return "; ".join(one.content for one in tools.memory.search(text))
+    return "; ".join(item.content for item in tools.memory.search(text))

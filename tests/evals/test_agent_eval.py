@@ -261,7 +261,7 @@ def test_from_nothing_to_a_gate(sb: CommandLine) -> None:
     assert broken.code == 1
     assert "missing: #1 files.write" in broken.out
     found = sb("agent", "eval", "diff", "baseline.json", "last", "--json")
-    assert (found.code, [one["id"] for one in found.json["regressed"]]) == (1, ["first"])
+    assert (found.code, [item["id"] for item in found.json["regressed"]]) == (1, ["first"])
 
 
 def test_first_suite_of_an_agent_whose_calls_are_not_seen_says_so(sb: CommandLine) -> None:

@@ -32,8 +32,8 @@ def agent(tmp_path: Path) -> Iterator[Make]:
         return made[-1]
 
     yield make
-    for one in made:
-        one.close()
+    for item in made:
+        item.close()
 
 
 def alive(pid: int) -> bool:
@@ -58,7 +58,7 @@ def test_an_answer_has_the_calls_the_text_and_the_cost(agent: Make, tmp_path: Pa
     script = f"read line\necho '{json.dumps(call)}'\necho to stderr >&2\necho '{json.dumps(final)}'\n"
     found = answer(agent(script), tmp_path)
     assert (found.error, found.output, found.cost_cents) == ("", "Order 7 is paid", 1.5)
-    assert [(one.tool, dict(one.args), one.success, one.ms) for one in found.calls] == [
+    assert [(item.tool, dict(item.args), item.success, item.ms) for item in found.calls] == [
         ("orders.read", {"order": 7}, True, 3.0)
     ]
     assert "to stderr" in found.log
@@ -240,7 +240,7 @@ print(json.dumps({"type": "final", "output": str([first.success, second.success,
     made = CommandAgent("cmd", f"{sys.executable} {path}", tmp_path, tmp_path)
     found = answer(made, tmp_path, timeout_s=60, setup=Setup({"b.txt": "y"}, approve=("files.delete",)))
     assert (found.error, found.output) == ("", "[True, True, True]")
-    assert [(one.tool, one.args.get("path"), one.success) for one in found.calls] == [
+    assert [(call.tool, call.args.get("path"), call.success) for call in found.calls] == [
         ("files.write", "a.txt", True),
         ("files.delete", "a.txt", True),
         ("files.delete", "b.txt", True),

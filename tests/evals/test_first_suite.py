@@ -87,9 +87,9 @@ def test_run_that_changed_nothing_must_change_nothing() -> None:
 
 
 def test_tool_that_was_refused_once_and_used_once_is_not_forbidden() -> None:
-    one = draft(call("pay", SafetyClass.NETWORK), refused=("pay", "wipe"))
-    assert written(one)[0]["trajectory"]["forbid"] == ["wipe"]
-    assert "# refused once, with other arguments: pay" in first_suite([one], SUITE)
+    run = draft(call("pay", SafetyClass.NETWORK), refused=("pay", "wipe"))
+    assert written(run)[0]["trajectory"]["forbid"] == ["wipe"]
+    assert "# refused once, with other arguments: pay" in first_suite([run], SUITE)
 
 
 def test_equal_calls_may_happen_as_often_as_they_did() -> None:
@@ -120,8 +120,8 @@ TOKEN = "ghp_" + "Ab1" * 12
     ],
 )
 def test_secret_and_personal_arguments_are_left_out_and_named(args: dict[str, Any]) -> None:
-    one = draft(call("pay", SafetyClass.NETWORK, **{**args, "order": 1}), asked=f"refund with {TOKEN}")
-    text = first_suite([one], SUITE)
+    run = draft(call("pay", SafetyClass.NETWORK, **{**args, "order": 1}), asked=f"refund with {TOKEN}")
+    text = first_suite([run], SUITE)
     assert yaml.safe_load(text)["cases"][0]["trajectory"]["steps"][0]["args"] == {"order": 1}
     for secret in (TOKEN, "hunter2", "ada@example.org", "4111111111111111"):
         assert secret not in text
@@ -136,12 +136,12 @@ def test_host_calls_are_compared_without_what_belongs_to_the_machine() -> None:
 
 
 def test_file_that_exists_is_replaced_only_by_force(tmp_path: Path) -> None:
-    path, one = tmp_path / "suite.yaml", draft(call("pay", SafetyClass.NETWORK))
+    path, run = tmp_path / "suite.yaml", draft(call("pay", SafetyClass.NETWORK))
     path.write_text("mine", encoding="utf-8")
     with pytest.raises(UsageError, match=r"suite\.yaml exists"):
-        write_first_suite([one], path)
+        write_first_suite([run], path)
     assert path.read_text(encoding="utf-8") == "mine"
-    write_first_suite([one], path, force=True)
+    write_first_suite([run], path, force=True)
     assert yaml.safe_load(path.read_text(encoding="utf-8"))["version"] == 1
     assert [file.name for file in tmp_path.iterdir() if file.name.startswith(".suite")] == []
 
@@ -176,8 +176,8 @@ def test_whatever_was_recorded_the_suite_is_yaml_with_unique_ids(
     calls: list[tuple[str, dict[str, Any]]], asked: Any
 ) -> None:
     recorded = [RecordedCall(tool, args, True, SafetyClass.NETWORK) for tool, args in calls]
-    one = draft(*recorded, asked=asked)
-    cases = written(one, one)
+    run = draft(*recorded, asked=asked)
+    cases = written(run, run)
     assert len({case["id"] for case in cases}) == 2
     assert len(cases[0]["trajectory"]["steps"]) == len(calls)
     for step, (_, args) in zip(cases[0]["trajectory"]["steps"], calls, strict=True):

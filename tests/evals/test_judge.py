@@ -55,7 +55,9 @@ BOTH = """\
 
 
 def verdicts(found: Suite, answer: Answer = ANSWER) -> list[tuple[bool, str]]:
-    return [(match.ok, match.line) for match in (one.match(answer) for one in found.cases[0].matchers)]
+    return [
+        (match.ok, match.line) for match in (matcher.match(answer) for matcher in found.cases[0].matchers)
+    ]
 
 
 def test_no_model_is_asked_unless_judges_are_allowed(tmp_path: Path) -> None:
@@ -80,8 +82,8 @@ def test_no_model_is_asked_unless_judges_are_allowed(tmp_path: Path) -> None:
 def test_allowed_judge_counts_by_its_json_alone(tmp_path: Path, reply: str, ok: bool, line: str) -> None:
     model = Scripted(reply)
     [found] = allow_judges([suite(tmp_path, BOTH)], lambda name: LLMModel(model))
-    passed, said = verdicts(found)[1]
-    assert (passed, line in said) == (ok, True)
+    passed, message = verdicts(found)[1]
+    assert (passed, line in message) == (ok, True)
     assert len(model.asked) == 1
     assert judge_release([found]) == {"llm_judge": {"prompt_version": VERSION, "models": ["scripted"]}}
 

@@ -414,8 +414,8 @@ def test_every_kind_is_tried() -> None:
 
 @given(st.text() | st.recursive(st.none() | st.floats() | st.text(), st.lists).map(json.dumps))
 def test_no_text_breaks_a_matcher(output: str) -> None:
-    for one in EVERY:
-        match = one.match(Answer(output, (RecordedCall("x", {"a": output}),)))
+    for item in EVERY:
+        match = item.match(Answer(output, (RecordedCall("x", {"a": output}),)))
         assert plain(match.line, one_line=True) == match.line
 
 
@@ -423,8 +423,8 @@ def test_no_text_breaks_a_matcher(output: str) -> None:
     "output", ["[" * 100_000, '{"a":' * 50_000, "9" * 10_000, "a" * 300_000, "\ud800", "-" * 50_000]
 )
 def test_no_flood_breaks_a_matcher(output: str) -> None:
-    for one in EVERY:
-        match = one.match(Answer(output))
+    for item in EVERY:
+        match = item.match(Answer(output))
         assert len(match.line) < 1_000
 
 

@@ -125,9 +125,13 @@ def test_trajectory_without_notes_passes_exactly_the_runs_that_promptfoo_passes(
     for calls in runs:
         passed = grade(trajectory, calls).passed
         if not notes:
-            assert passed == all(holds(one, calls) for one in assertions), (document, calls)
+            assert passed == all(holds(assertion, calls) for assertion in assertions), (document, calls)
         elif all("stricter" in note for note in notes):
-            assert not passed or all(holds(one, calls) for one in assertions), (document, calls, notes)
+            assert not passed or all(holds(assertion, calls) for assertion in assertions), (
+                document,
+                calls,
+                notes,
+            )
 
 
 @pytest.mark.parametrize(
@@ -165,10 +169,13 @@ def test_written_assertions_pass_what_the_trajectory_passes(
 ) -> None:
     suite = {"version": 1, "cases": [{"id": "one", "input": "go", "trajectory": document}]}
     translation = write_promptfoo(suite)
-    assertions = [one for test in translation.document["tests"] for one in test["assert"]]
+    assertions = [item for test in translation.document["tests"] for item in test["assert"]]
     trajectory = read_trajectory(document, "t")
     for calls in runs:
-        passed, theirs = grade(trajectory, calls).passed, all(holds(one, calls) for one in assertions)
+        passed, theirs = (
+            grade(trajectory, calls).passed,
+            all(holds(assertion, calls) for assertion in assertions),
+        )
         assert theirs or not passed, (assertions, calls)
         if [note for note in translation.notes if note.startswith("one")] == []:
             assert passed == theirs, (assertions, calls)

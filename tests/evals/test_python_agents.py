@@ -33,8 +33,8 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
         return made[name]
 
     yield open_one
-    for one in made.values():
-        one.close()
+    for item in made.values():
+        item.close()
 
 
 def test_a_governed_function_runs_under_the_kernel_of_the_case(agent: Opened, tmp_path: Path) -> None:
@@ -68,8 +68,8 @@ def test_a_coroutine_may_be_an_agent(agent: Opened, tmp_path: Path) -> None:
 def test_the_surroundings_of_an_attempt_are_its_own(agent: Opened, tmp_path: Path) -> None:
     found = run(agent("surroundings"), tmp_path, case("a", vars={"x": 1}), case("b"))
     answers = [result.attempts[0].answer for result in found.results]
-    assert [one.error for one in answers] == ["", ""]
-    first, second = (json.loads(one.output) for one in answers)
+    assert [item.error for item in answers] == ["", ""]
+    first, second = (json.loads(item.output) for item in answers)
     assert first["folder"] == first["context"] != second["folder"]
     assert first["vars"] == {"x": 1}
     assert sorted(first["ours"]) == ["SB_EVAL_CASE", "SB_EVAL_SEED", "SB_EVAL_TOKEN", "SB_HOME"]
@@ -81,10 +81,10 @@ def test_the_surroundings_of_an_attempt_are_its_own(agent: Opened, tmp_path: Pat
 
 def test_a_seed_decides_the_chance_of_an_attempt(agent: Opened, tmp_path: Path) -> None:
     def drawn(seed: int, *ids: str) -> list[tuple[float, str]]:
-        cases = [case(one) for one in ids]
+        cases = [case(item) for item in ids]
         made = run(agent("surroundings"), tmp_path, *cases, options=Options(seed=seed))
         facts = [json.loads(result.attempts[0].answer.output) for result in made.results]
-        return [(one["chance"], one["run"]) for one in facts]
+        return [(fact["chance"], fact["run"]) for fact in facts]
 
     assert drawn(7, "a", "b") == drawn(7, "a", "b")
     assert drawn(7, "b") == drawn(7, "a", "b")[1:]

@@ -165,8 +165,12 @@ def test_parallel_calls_responses_and_content_blocks_are_read(tmp_path: Path) ->
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "is_error": True}]},
     ]
     found = recorded_file(saved(tmp_path / "m.json", [parallel, responses, blocks]))
-    assert [[call.success for call in one.answer.calls] for one in found] == [[True, False], [True], [False]]
-    assert all(call.args == {"n": 1} for one in found for call in one.answer.calls)
+    assert [[call.success for call in recording.answer.calls] for recording in found] == [
+        [True, False],
+        [True],
+        [False],
+    ]
+    assert all(call.args == {"n": 1} for recording in found for call in recording.answer.calls)
     assert found[1].answer.output == "done"
 
 

@@ -114,7 +114,7 @@ def test_a_case_passes_only_if_all_its_demands_hold(tmp_path: Path) -> None:
         "calls": CaseVerdict.FAILED,
         "cost": CaseVerdict.FAILED,
     }
-    lines = [line for result in made.results for one in result.attempts for line in one.failures]
+    lines = [line for result in made.results for attempt in result.attempts for line in attempt.failures]
     assert lines[0] == "'done' does not contain 'never'"
     assert lines[1].startswith("[trajectory] score=0.00 (missing: #1 b")
     assert lines[2] == "[max_cost_cents] it cost 5 cents; at most 4.9 are allowed"

@@ -32,9 +32,9 @@ def examples() -> Iterator[Example]:
     for block in BLOCKS:
         if block.startswith("matchers:"):
             for item in re.split(r"^(?=- )", block.partition("\n")[2], flags=re.MULTILINE)[1:]:
-                said = dict(re.findall(r"^# (\w+): (.*)$", item, re.MULTILINE))
+                comments = dict(re.findall(r"^# (\w+): (.*)$", item, re.MULTILINE))
                 yield Example(
-                    re.sub(r"^#.*\n?", "", item, flags=re.MULTILINE), said["accepts"], said["rejects"]
+                    re.sub(r"^#.*\n?", "", item, flags=re.MULTILINE), comments["accepts"], comments["rejects"]
                 )
 
 

@@ -200,9 +200,15 @@ def test_a_case_has_what_is_written_and_else_the_defaults(tmp_path: Path) -> Non
         tmp_path,
         case("tags: [x]\n  repeat: 3\n  min_pass: 2\n  timeout_s: 5\n  max_cost_cents: 1.5\n  xfail: bug 7"),
     )
-    (one,) = suite.cases
-    assert (one.id, one.input, one.tags, one.repeat, one.min_pass) == ("a", "hello", ("x",), 3, 2)
-    assert (one.timeout_s, one.max_cost_cents, one.xfail, one.skip, one.line) == (5, 1.5, "bug 7", "", 2)
+    (entry,) = suite.cases
+    assert (entry.id, entry.input, entry.tags, entry.repeat, entry.min_pass) == ("a", "hello", ("x",), 3, 2)
+    assert (entry.timeout_s, entry.max_cost_cents, entry.xfail, entry.skip, entry.line) == (
+        5,
+        1.5,
+        "bug 7",
+        "",
+        2,
+    )
     (plain,) = load(tmp_path, ONE + "  repeat: 4\n").cases
     assert (plain.min_pass, plain.timeout_s, plain.max_cost_cents) == (4, 60, None)
     assert len(suite.digest) == 64
@@ -274,11 +280,11 @@ cases:
   matchers: [{kind: contains, text: ["{{half}}"]}, {kind: state, sql: SELECT ?, params: ["{{n}}"], equals: "{{n}}"}]
   trajectory: {steps: [{tool: t, args: {n: "{{n}}", list: ["{{half}}"], yes: "{{yes}}"}, max_calls: "{{n}}"}]}
 """
-    (one,) = load(tmp_path, text).cases
-    assert (one.input, one.setup.files["n.txt"]) == ("5", "5")
-    assert one.matchers[0].match(Answer("about 0.5")).ok
-    assert one.trajectory is not None
-    (step,) = one.trajectory.steps
+    (only,) = load(tmp_path, text).cases
+    assert (only.input, only.setup.files["n.txt"]) == ("5", "5")
+    assert only.matchers[0].match(Answer("about 0.5")).ok
+    assert only.trajectory is not None
+    (step,) = only.trajectory.steps
     assert (step.args, step.max_calls) == ({"n": 5, "list": [0.5], "yes": True}, 5)
     assert step.args is not None
     assert type(step.args["n"]) is int
@@ -300,8 +306,8 @@ def test_values_are_those_of_json(tmp_path: Path) -> None:
         ONE
         + "  vars: {a: yes, b: 2026-11-23, c: 1:30, d: ~, e: 0x1f, f: 1e3, g: .5, h: -7, i: true, j: 1_0, k: off}\n"
     )
-    (one,) = load(tmp_path, text).cases
-    assert dict(one.vars) == {
+    (only,) = load(tmp_path, text).cases
+    assert dict(only.vars) == {
         "a": "yes",
         "b": "2026-11-23",
         "c": "1:30",
@@ -324,15 +330,15 @@ def test_yaml_and_json_lines_say_the_same(tmp_path: Path) -> None:
     }
     head = {"version": 1, "defaults": {"tags": ["x"]}}
     lines = f"{json.dumps(head)}\n\n{json.dumps(document)}\n"
-    (one,) = load(tmp_path, lines, "s.jsonl").cases
+    (only,) = load(tmp_path, lines, "s.jsonl").cases
     (other,) = load(tmp_path, json.dumps({**head, "cases": [document]})).cases
-    assert (one.id, one.input, one.trajectory, one.tags) == (
+    assert (only.id, only.input, only.trajectory, only.tags) == (
         other.id,
         other.input,
         other.trajectory,
         other.tags,
     )
-    assert one.line == 3
+    assert only.line == 3
 
 
 def test_all_problems_are_named_with_their_lines(tmp_path: Path) -> None:
@@ -343,8 +349,8 @@ def test_all_problems_are_named_with_their_lines(tmp_path: Path) -> None:
 
 
 def test_ten_thousand_cases_are_read_in_seconds(tmp_path: Path) -> None:
-    one = "- id: c{}\n  input: hello\n  matchers:\n  - {{kind: contains, text: x}}\n"
-    text = "cases:\n" + "".join(one.format(number) for number in range(10_000))
+    template = "- id: c{}\n  input: hello\n  matchers:\n  - {{kind: contains, text: x}}\n"
+    text = "cases:\n" + "".join(template.format(number) for number in range(10_000))
     started = time.process_time()
     assert len(load(tmp_path, text).cases) == 10_000
     assert time.process_time() - started < 10

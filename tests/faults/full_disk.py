@@ -68,8 +68,8 @@ def main() -> None:
     undo(host)
     fill(folder, MIB // 2)
     asked = host.before("Bash", "t2", command=REMOVE)
-    kept = files_below(folder / "home" / "kept")
-    tell(decision=str(asked.decision), reason=asked.reason, files=kept)
+    snapshots = files_below(folder / "home" / "kept")
+    tell(decision=str(asked.decision), reason=asked.reason, files=snapshots)
     fill(folder, 0)
     try:
         open_runtime(current_config())

@@ -59,9 +59,9 @@ def test_eight_processes_that_all_create_the_file_and_write(tmp_path: Path, roun
 
 def test_eight_processes_that_all_create_the_file_and_remember(tmp_path: Path) -> None:
     processes, memories = 8, 15
-    kept = set(run_at_once(remember, processes, tmp_path, memories))
+    uids = set(run_at_once(remember, processes, tmp_path, memories))
     with Brain("agent", path=tmp_path / "brain.db", scope="project:shop") as brain:
-        assert {row["uid"] for row in brain.space.records.select("r.kind = 'fact'", ())} == kept
-        assert len(kept) == processes * memories
+        assert {row["uid"] for row in brain.space.records.select("r.kind = 'fact'", ())} == uids
+        assert len(uids) == processes * memories
         assert len(brain.get("orders").details["observations"]) == memories
         assert {finding.status for finding in check(brain.space)} == {"ok"}

@@ -202,7 +202,7 @@ def unsound(home: Home) -> list[Any]:
     with closing(home.brain().database) as database:
         brain = Brain("ada", config=home.config, database=database, warm=False)
         database.use_vectors()
-        found: list[Any] = [one for one in check(brain.space) if one.status != "ok"]
+        found: list[Any] = [finding for finding in check(brain.space) if finding.status != "ok"]
         found += database.query("PRAGMA foreign_key_check")
         found += database.query(
             "SELECT 'vector', v.record FROM vectors AS v JOIN records AS r ON r.id = v.record WHERE r.state <> 'active'"

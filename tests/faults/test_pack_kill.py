@@ -70,7 +70,7 @@ def test_a_snapshot_is_there_whole_or_not_at_all(folder: Path, forks: Forks) -> 
         points.append(point)
         assert set(packs.list_keys()) <= {"k", "new"}
         for key in packs.list_keys():
-            contents = [packs.content(key, one) for one in packs.get(key).entries if one.kind == "file"]
+            contents = [packs.content(key, entry) for entry in packs.get(key).entries if entry.kind == "file"]
             assert len(contents) == 6
         packs.purge(["new"])
         assert {path.name for path in packs.folder.iterdir()} <= {"k.pack", ".lock", ".usage"}

@@ -144,8 +144,8 @@ def what_is_protected_matters_no_more_than_the_rest(patch: pytest.MonkeyPatch) -
 def notes_are_not_shown(patch: pytest.MonkeyPatch) -> None:
     real = Orienting._shown
 
-    def show_without_notes(orienting: Orienting, query: Any, newest: Any, ranked: Any, kept: Any) -> Any:
-        return real(orienting, query, newest, ranked, [one for one in kept if one[0] != "notes"])
+    def show_without_notes(orienting: Orienting, query: Any, newest: Any, ranked: Any, entries: Any) -> Any:
+        return real(orienting, query, newest, ranked, [entry for entry in entries if entry[0] != "notes"])
 
     patch.setattr(Orienting, "_shown", show_without_notes)
 
@@ -178,8 +178,8 @@ def gate_trusts_everybody_alike(patch: pytest.MonkeyPatch) -> None:
 
 @breaks("HA-05")
 def working_memory_belongs_to_the_process(patch: pytest.MonkeyPatch) -> None:
-    kept: dict[str, MemoryEntry] = {}
-    patch.setattr(memory._DictBackend, "__init__", lambda backend: setattr(backend, "_entries", kept))
+    entries: dict[str, MemoryEntry] = {}
+    patch.setattr(memory._DictBackend, "__init__", lambda backend: setattr(backend, "_entries", entries))
 
 
 @breaks("HA-05")
@@ -286,12 +286,12 @@ def a_packet_is_for_whoever_comes(patch: pytest.MonkeyPatch) -> None:
 
 @breaks("HA-14")
 def a_signature_says_nothing_of_the_state(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(handoffs, "canonical_bytes", lambda said: canonical_bytes(said | {"current_state": ""}))
+    patch.setattr(handoffs, "canonical_bytes", lambda item: canonical_bytes(item | {"current_state": ""}))
 
 
 @breaks("HA-14")
 def a_signature_says_nothing_of_the_recipient(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(handoffs, "canonical_bytes", lambda said: canonical_bytes(said | {"recipient": ""}))
+    patch.setattr(handoffs, "canonical_bytes", lambda item: canonical_bytes(item | {"recipient": ""}))
 
 
 @breaks("HA-14")
@@ -299,8 +299,8 @@ def an_agent_writes_as_whom_it_likes(patch: pytest.MonkeyPatch) -> None:
     real = RecordWriter.completed
 
     def completed(writer: RecordWriter, row: Any, record: Any) -> Any:
-        said = getattr(record, "agent_id", "")  # a record of a stack has none
-        return real(writer, row, record) | ({"agent": said} if said else {})
+        agent = getattr(record, "agent_id", "")  # a record of a stack has none
+        return real(writer, row, record) | ({"agent": agent} if agent else {})
 
     patch.setattr(RecordWriter, "completed", completed)
 
@@ -326,7 +326,7 @@ def of_a_list_one_permitted_object_is_enough(patch: pytest.MonkeyPatch) -> None:
     real = vars(rules)["permits"]
 
     def permits(pattern: str, value: Any) -> bool:
-        return any(real(pattern, one) for one in (value if isinstance(value, list) else [value]))
+        return any(real(pattern, item) for item in (value if isinstance(value, list) else [value]))
 
     patch.setattr(rules, "permits", permits)
 

@@ -71,7 +71,7 @@ def tools_of_others_are_not_listed(patch: pytest.MonkeyPatch) -> None:
     real = ToolRegistry.list_ids
 
     def ids(registry: ToolRegistry) -> list[str]:
-        return [one for one in real(registry) if one != "probe.read"]
+        return [item for item in real(registry) if item != "probe.read"]
 
     patch.setattr(ToolRegistry, "list_ids", ids)
 

@@ -97,7 +97,7 @@ def annotations_count_as_sources(patch: pytest.MonkeyPatch) -> None:
     real = provenance._check_sources
 
     def check(container: Any, record: Any, references: Any) -> None:
-        if not any(one.startswith("context:") for one in references):
+        if not any(reference.startswith("context:") for reference in references):
             real(container, record, references)
 
     patch.setattr(provenance, "_check_sources", check)
@@ -155,7 +155,9 @@ def only_the_active_stack_hears_of_a_model(patch: pytest.MonkeyPatch) -> None:
 
     def set_model(entity: Entity, model: Any) -> None:
         everything = entity._stacks
-        entity._stacks = {name: one for name, one in everything.items() if name == entity._active_id}
+        entity._stacks = {
+            name: protocol for name, protocol in everything.items() if name == entity._active_id
+        }
         try:
             real(entity, model)
         finally:

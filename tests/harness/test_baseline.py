@@ -31,8 +31,8 @@ def changed(file: Path, **statuses: str) -> Path:
 
 def test_controls_that_fail_in_the_baseline_do_not_fail_the_job(sb: CommandLine, baseline: Path) -> None:
     assert sb("harness", "audit", *SELECTION).code == 2
-    held = sb("harness", "audit", *SELECTION, "--baseline", str(baseline))
-    assert (held.code, held.out.splitlines()[-1]) == (0, "baseline held")
+    outcome = sb("harness", "audit", *SELECTION, "--baseline", str(baseline))
+    assert (outcome.code, outcome.out.splitlines()[-1]) == (0, "baseline held")
 
 
 @pytest.mark.parametrize(

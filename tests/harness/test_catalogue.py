@@ -13,7 +13,9 @@ from tests.rows import rows
 
 CATALOGUE = load_catalogue()
 CONTROLS = CATALOGUE.controls
-WAITING = sorted({one.waits for control in CONTROLS for one in control.criteria if one.waits})
+WAITING = sorted(
+    {criterion.waits for control in CONTROLS for criterion in control.criteria if criterion.waits}
+)
 
 # The survival layer, "Source map"; harness_audit itself is audited by its saboteurs.
 SOURCE_MAP = {
@@ -112,7 +114,7 @@ def test_a_control_has_a_probe_as_soon_as_one_of_its_checks_can_be_answered(cont
 @rows("control", CONTROLS)
 def test_every_module_of_a_control_is_there_or_waited_for(control: Control) -> None:
     waits = {criterion.waits for criterion in control.criteria}
-    later = {module for one in CONTROLS for criterion in one.criteria if (module := criterion.waits)}
+    later = {module for item in CONTROLS for criterion in item.criteria if (module := criterion.waits)}
     missing = {module for module in control.modules if not exists(module)}
     assert missing <= later
     assert not missing or waits & later

@@ -45,7 +45,7 @@ def job(tmp_path: Path) -> Any:
 
     def run(environment: dict[str, str] | None = None, **inputs: str) -> Step:
         script, output, summary = tmp_path / "step.sh", tmp_path / "output", tmp_path / "summary"
-        (step,) = (one for one in ACTION["runs"]["steps"] if one.get("id") == "audit")
+        (step,) = (item for item in ACTION["runs"]["steps"] if item.get("id") == "audit")
         script.write_text(step["run"], encoding="utf-8")
         given = {name: declared["default"] for name, declared in ACTION["inputs"].items()} | inputs
         env = {name: resolved(value, given) for name, value in step["env"].items()}
@@ -185,7 +185,7 @@ def test_what_the_documentation_shows_fits_the_action_and_the_hook() -> None:
     workflow, gitlab, hooks = (
         yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     )
-    (step,) = (one for one in workflow["jobs"]["audit"]["steps"] if "harness-audit" in one["uses"])
+    (step,) = (item for item in workflow["jobs"]["audit"]["steps"] if "harness-audit" in item["uses"])
     assert step["with"].keys() <= ACTION["inputs"].keys()
     assert "/.github/actions/harness-audit@" in step["uses"]
     assert {hook["id"] for hook in hooks["repos"][0]["hooks"]} == {HOOKS[0]["id"]}

@@ -47,7 +47,7 @@ def all_ok(_: Harness) -> Iterator[Check]:
 
 
 def all_but(name: str) -> Probe:
-    return lambda h: [Check(one.name, one.name != name, one.observed) for one in all_ok(h)]
+    return lambda h: [Check(check.name, check.name != name, check.observed) for check in all_ok(h)]
 
 
 def test_a_control_passes_when_each_check_is_ok() -> None:
@@ -55,7 +55,7 @@ def test_a_control_passes_when_each_check_is_ok() -> None:
     assert (found.status, found.reason) == (ControlStatus.PASS, "")
 
 
-@pytest.mark.parametrize("criterion", CONTROL.criteria, ids=lambda one: one.name)
+@pytest.mark.parametrize("criterion", CONTROL.criteria, ids=lambda item: item.name)
 def test_a_core_check_fails_a_control_and_a_secondary_one_makes_it_partial(criterion: object) -> None:
     name, core = criterion.name, criterion.core  # type: ignore[attr-defined]
     found = graded(all_but(name))
@@ -179,9 +179,9 @@ def test_evidence_names_no_folder_of_this_run() -> None:
     def probe(h: Harness) -> Iterator[Check]:
         with h.open() as runtime:
             place = runtime.config.database
-        yield from (Check(one.name, one.ok, f"seen in {place}") for one in all_ok(h))
+        yield from (Check(check.name, check.ok, f"seen in {place}") for check in all_ok(h))
 
-    assert {one.observed for one in graded(probe).findings} == {"seen in HOME/home/brain.db"}
+    assert {finding.observed for finding in graded(probe).findings} == {"seen in HOME/home/brain.db"}
 
 
 def test_the_home_of_a_probe_is_its_own_and_gone_afterwards() -> None:
@@ -253,19 +253,20 @@ def test_without_a_folder_for_temporary_files_it_says_so(monkeypatch: pytest.Mon
 def as_status(control: Control, status: ControlStatus) -> Grade:
     """A grade of that status."""
     ok = {True, False} if status is ControlStatus.PASS else {status is ControlStatus.PARTIAL}
-    asked = [one for one in control.criteria if not one.waits]
-    return grade(control, [Check(one.name, one.core in ok, "seen") for one in asked])
+    asked = [criterion for criterion in control.criteria if not criterion.waits]
+    return grade(control, [Check(criterion.name, criterion.core in ok, "seen") for criterion in asked])
 
 
 GRADABLE = [
     control
     for control in CATALOGUE.controls
-    if not any(one.waits for one in control.criteria) and not all(one.core for one in control.criteria)
+    if not any(criterion.waits for criterion in control.criteria)
+    and not all(criterion.core for criterion in control.criteria)
 ]
 LISTS = st.lists(
     st.tuples(st.sampled_from(GRADABLE), st.sampled_from(ControlStatus)),
     min_size=1,
-    unique_by=lambda one: one[0].id,
+    unique_by=lambda item: item[0].id,
 )
 
 
@@ -273,16 +274,16 @@ LISTS = st.lists(
 def test_score_blockers_and_exit_code_say_the_same(
     wanted: list[tuple[Control, ControlStatus]], strict: bool, fail_under: float
 ) -> None:
-    grades = tuple(as_status(*one) for one in wanted)
+    grades = tuple(as_status(*item) for item in wanted)
     report = AuditReport(CATALOGUE, grades, "1", strict, fail_under)
-    assert [one.status for one in grades] == [status for _, status in wanted]
+    assert [item.status for item in grades] == [status for _, status in wanted]
     points = [{"pass": 2, "partial": 1, "fail": 0}[status] for _, status in wanted]
     assert report.score == pytest.approx(sum(points) / 2 / len(points))
     bad = {ControlStatus.FAIL, ControlStatus.PARTIAL} if strict else {ControlStatus.FAIL}
     blocked = [c.id for c, status in wanted if c.severity is ControlSeverity.P0 and status in bad]
     assert report.blockers == blocked
     assert report.exit_code == (2 if blocked else 1 if report.score < fail_under else 0)
-    assert {one.control.id for one in report.queue} == {
+    assert {item.control.id for item in report.queue} == {
         c.id for c, s in wanted if s is not ControlStatus.PASS
     }
     document = report.to_dict()

@@ -94,13 +94,13 @@ def test_the_document_has_what_programs_need(audited: subprocess.CompletedProces
     assert document["score"] == (document["pass"] + document["partial"] / 2) / 40
     assert document["exit_code"] == 2
     failing = [
-        one["id"] for one in document["controls"] if (one["severity"], one["status"]) == ("P0", "fail")
+        item["id"] for item in document["controls"] if (item["severity"], item["status"]) == ("P0", "fail")
     ]
     assert document["blockers"] == failing
-    control = next(one for one in document["controls"] if one["id"] == PASSES)
+    control = next(item for item in document["controls"] if item["id"] == PASSES)
     assert control["ref"] == 16
     assert all(check["ok"] and check["observed"] for check in control["checks"])
-    unbuilt = next(one for one in document["controls"] if one["id"] == FAILS)
+    unbuilt = next(item for item in document["controls"] if item["id"] == FAILS)
     assert (unbuilt["status"], unbuilt["reason"]) == ("fail", "not built: sb.agent")
 
 
@@ -134,7 +134,13 @@ def test_explain_shows_question_checks_evidence_and_what_would_flip_it(sb: Comma
 
 def test_an_outcome_is_named_by_its_number_too(sb: CommandLine) -> None:
     by_number = sb("harness", "audit", "--outcome", "iii", "--json").json
-    assert [one["id"] for one in by_number["controls"]] == ["HA-11", "HA-12", "HA-13", "HA-14", "HA-15"]
+    assert [control["id"] for control in by_number["controls"]] == [
+        "HA-11",
+        "HA-12",
+        "HA-13",
+        "HA-14",
+        "HA-15",
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -167,7 +173,7 @@ def test_diff_says_what_regressed_what_was_fixed_and_what_cannot_be_compared(
     assert "  added: HA-25 State machine (partial)" in outcome.out
     assert "the catalogue is another one" in outcome.out
     compared = sb("harness", "audit", "--json", "--diff", str(before), *selection).json["diff"]
-    assert [one["control_id"] for one in compared["regressed"]] == ["HA-26"]
+    assert [item["control_id"] for item in compared["regressed"]] == ["HA-26"]
 
 
 def test_diff_with_what_has_not_changed_says_so_and_leaves_out_what_was_not_chosen(
@@ -193,7 +199,7 @@ def test_diff_with_what_has_not_changed_says_so_and_leaves_out_what_was_not_chos
         (b'{"format": 1, "controls": [], "version": "", "score": 1' + b"0" * 400 + b"}", "OverflowError"),
         (b'{"format": 1, "controls": [' + ", ".join([TWICE] * 2).encode() + b"]}", "twice"),
     ],
-    ids=lambda one: one[:20],
+    ids=lambda item: item[:20],
 )
 def test_what_is_no_report_of_this_format_is_refused(
     sb: CommandLine, tmp_path: Path, text: bytes, said: str
@@ -263,7 +269,7 @@ def test_settings_of_opentelemetry_do_not_change_the_answer(
 ) -> None:
     settings = {"OTEL_TRACES_SAMPLER": "always_off", "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT": "2"}
     [with_settings] = json.loads(run_audit("--json", "--only", "HA-22", **settings).stdout)["controls"]
-    [without] = [one for one in json.loads(audited.stdout)["controls"] if one["id"] == "HA-22"]
+    [without] = [control for control in json.loads(audited.stdout)["controls"] if control["id"] == "HA-22"]
     assert with_settings == without
 
 
@@ -284,7 +290,7 @@ def test_live_looks_at_the_configured_database_and_leaves_the_score_alone(
     open_runtime().close()
     without = sb("harness", "audit", "--only", PASSES, "--json").json
     outcome = sb("harness", "audit", "--only", PASSES, "--live", "--json").json
-    live = {one["name"]: one["status"] for one in outcome.pop("live")}
+    live = {item["name"]: item["status"] for item in outcome.pop("live")}
     assert live["chain"] == live["integrity"] == live["baselines"] == "ok"
     assert outcome == without
 

@@ -24,7 +24,7 @@ def test_the_controls_on_the_list_pass_and_those_that_pass_are_on_the_list(
     audited: subprocess.CompletedProcess[bytes],
 ) -> None:
     controls = json.loads(audited.stdout)["controls"]
-    assert [one["id"] for one in controls if one["status"] == "pass"] == listed()
+    assert [control["id"] for control in controls if control["status"] == "pass"] == listed()
 
 
 def test_the_list_only_grows() -> None:

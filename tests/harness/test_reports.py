@@ -72,7 +72,7 @@ def graded(
 
 def report(*grades: Grade, strict: bool = False) -> AuditReport:
     outcomes = (HarnessOutcome("tool-controlled", "III", "Tool-controlled"),)
-    controls = tuple(one.control for one in grades)
+    controls = tuple(item.control for item in grades)
     catalogue = Catalogue(1, outcomes, controls, tuple(control.id for control in controls))
     return AuditReport(catalogue, grades, "0.1.0", strict)
 
@@ -214,9 +214,9 @@ def test_page_and_scanner_say_what_was_graded_to_who_reads_them_beside_another_r
     assert results["HA-02"] == f"SecondBrain does not pass HA-02 {title}: deny edited: seen"
     assert results["HA-03"] == f"SecondBrain passes in part HA-03 {title}: also observed: seen"
     shown = scanned(MIXED)["tool"]["driver"]["rules"][1]["help"]
-    for said in ("- deny edited: An edited one is denied.", "sb harness audit --explain HA-02"):
-        assert said in shown["text"]
-        assert said in shown["markdown"]
+    for item in ("- deny edited: An edited one is denied.", "sb harness audit --explain HA-02"):
+        assert item in shown["text"]
+        assert item in shown["markdown"]
 
 
 def test_a_page_of_an_audit_without_findings_has_no_table_of_them() -> None:
@@ -256,8 +256,8 @@ FRAGMENTS = [*MARKUP, *TARGETS, *UNSEEN, "{0}", "}}"]
 
 def hold(evidence: str) -> None:
     """Each report says the evidence, and stays what it is."""
-    one = graded("HA-01", "fail", observed=evidence, question=evidence, title=f"t{evidence}")
-    hostile, shown = report(one), plain(revealed(one.reason), one_line=True)
+    control = graded("HA-01", "fail", observed=evidence, question=evidence, title=f"t{evidence}")
+    hostile, shown = report(control), plain(revealed(control.reason), one_line=True)
 
     (result,) = scanned(hostile)["results"]
     assert "](" not in result["message"]["text"]
@@ -296,15 +296,15 @@ def test_a_real_audit_fits_the_schemas_and_points_at_files_of_this_repository(
     whole_report: AuditReport,
 ) -> None:
     results = scanned(whole_report)["results"]
-    open_grades = [one for one in whole_report.grades if one.status is not ControlStatus.PASS]
-    assert [result["ruleId"] for result in results] == [one.control.id for one in open_grades]
+    open_grades = [item for item in whole_report.grades if item.status is not ControlStatus.PASS]
+    assert [result["ruleId"] for result in results] == [item.control.id for item in open_grades]
     for result in results:
         file = result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
         assert (ROOT / file).is_file(), file
     assert len(list(suites_of(whole_report).iter("testcase"))) == len(whole_report.grades)
     head, *rows = cells(markdown.render(whole_report))[len(whole_report.catalogue.outcomes) + 1 :]
     assert head[0] == "Control"
-    assert [row[4] for row in rows] == [one.reason for one in open_grades]
+    assert [row[4] for row in rows] == [item.reason for item in open_grades]
 
 
 def test_the_command_writes_the_reports_beside_what_it_prints_and_the_same_bytes_each_time(

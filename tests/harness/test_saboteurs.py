@@ -135,11 +135,13 @@ def test_every_probe_has_a_saboteur() -> None:
 def test_every_check_that_can_be_answered_holds(control_id: str, unbroken: Unbroken) -> None:
     """Of a control that does not pass for what is not built, the status would not tell."""
     grade = unbroken.grades[control_id]
-    broken = [one for one in grade.findings if not one.ok and not one.criterion.waits]
+    broken = [finding for finding in grade.findings if not finding.ok and not finding.criterion.waits]
     assert (grade.trouble, broken) == ("", [])
 
 
-@pytest.mark.parametrize(("control_id", "saboteur"), SABOTEURS, ids=lambda one: getattr(one, "__name__", one))
+@pytest.mark.parametrize(
+    ("control_id", "saboteur"), SABOTEURS, ids=lambda item: getattr(item, "__name__", item)
+)
 def test_a_broken_subsystem_costs_its_own_control(
     control_id: str, saboteur: Saboteur, unbroken: Unbroken
 ) -> None:
@@ -156,7 +158,7 @@ def together(saboteurs: Iterable[Saboteur]) -> list[list[Saboteur]]:
         with pytest.MonkeyPatch.context() as patch:
             saboteur(patch)
             patched = {(id(part), name) for part, name, _ in patch._setattr}
-        taken, members = next((one for one in groups if not one[0] & patched), (set(), []))
+        taken, members = next((group for group in groups if not group[0] & patched), (set(), []))
         if not members:
             groups.append((taken, members))
         taken |= patched
@@ -167,7 +169,7 @@ def together(saboteurs: Iterable[Saboteur]) -> list[list[Saboteur]]:
 def spoiled(saboteurs: list[Saboteur], unbroken: Unbroken, but: set[str]) -> set[str]:
     """Which controls other than those have another status when all that is broken at once."""
     found = graded(set().union(*map(unbroken.within_reach, saboteurs)) - but, saboteurs)
-    return {one for one in found if found[one].status is not unbroken.grades[one].status}
+    return {item for item in found if found[item].status is not unbroken.grades[item].status}
 
 
 def companies() -> list[set[str]]:
@@ -183,11 +185,11 @@ def companies() -> list[set[str]]:
 
 
 def test_of_each_two_controls_the_one_is_broken_while_the_other_is_graded() -> None:
-    apart = {(one, other) for broken in companies() for one in broken for other in set(PROBES) - broken}
-    assert apart == {(one, other) for one in PROBES for other in PROBES if one != other}
+    apart = {(item, other) for broken in companies() for item in broken for other in set(PROBES) - broken}
+    assert apart == {(probe, other) for probe in PROBES for other in PROBES if probe != other}
 
 
-@pytest.mark.parametrize("broken", companies(), ids=lambda one: "-".join(sorted(one)).replace("-HA", ""))
+@pytest.mark.parametrize("broken", companies(), ids=lambda item: "-".join(sorted(item)).replace("-HA", ""))
 def test_a_broken_subsystem_costs_no_other_control(broken: set[str], unbroken: Unbroken) -> None:
     """All that break these controls at once, while the others are graded; if one is spoiled, one by one.
 
@@ -195,13 +197,13 @@ def test_a_broken_subsystem_costs_no_other_control(broken: set[str], unbroken: U
     that were tried in a company like this, one was hidden, and each is tried in another company too.
     """
     owners = {saboteur: control_id for control_id, saboteur in SABOTEURS if control_id in broken}
-    for group in together(one for one in owners if one.__name__ not in NEEDED_BY):
+    for group in together(owner for owner in owners if owner.__name__ not in NEEDED_BY):
         if spoiled(group, unbroken, broken):
-            guilty = {one.__name__: spoiled([one], unbroken, {owners[one]}) for one in group}
+            guilty = {item.__name__: spoiled([item], unbroken, {owners[item]}) for item in group}
             assert set().union(*guilty.values()) == set(), guilty
 
 
 @pytest.mark.parametrize("name", NEEDED_BY)
 def test_a_broken_subsystem_that_another_needs_costs_no_third_control(name: str, unbroken: Unbroken) -> None:
-    [(control_id, saboteur)] = [(owner, one) for owner, one in SABOTEURS if one.__name__ == name]
+    [(control_id, saboteur)] = [(owner, item) for owner, item in SABOTEURS if item.__name__ == name]
     assert spoiled([saboteur], unbroken, {control_id} | NEEDED_BY[name]) == set()

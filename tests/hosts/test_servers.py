@@ -42,7 +42,7 @@ def write(file: Path, key: str, **servers: Any) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     if file.suffix == ".toml":
         tables = (
-            f"[{key}.{name}]\ncommand = {json.dumps(one['command'])}\n" for name, one in servers.items()
+            f"[{key}.{name}]\ncommand = {json.dumps(server['command'])}\n" for name, server in servers.items()
         )
         file.write_text("".join(tables), encoding="utf-8")
     else:
@@ -50,7 +50,9 @@ def write(file: Path, key: str, **servers: Any) -> None:
 
 
 def servers_by_name(person: Path, host: str) -> dict[str, Server]:
-    return {one.name: one for one in configured_servers(host, {"HOME": str(person)}, person / "project")}
+    return {
+        server.name: server for server in configured_servers(host, {"HOME": str(person)}, person / "project")
+    }
 
 
 @pytest.mark.parametrize("host", WITH_SERVERS)
@@ -145,7 +147,7 @@ def test_opencode_takes_servers_from_each_folder_down_to_the_one_it_is_in(person
         write(folder / "opencode.json", "mcp", **{name: ENTRY})
     (person / "named.jsonc").write_text('{"mcp": {"three": {"type": "local", "command": ["npx", "x"]}}}')
     env = {"HOME": str(person), "OPENCODE_CONFIG": str(person / "named.jsonc")}
-    assert {one.name for one in configured_servers("opencode", env, deep)} == {"one", "two", "three"}
+    assert {server.name for server in configured_servers("opencode", env, deep)} == {"one", "two", "three"}
 
 
 def test_server_can_be_approved_before_its_first_use(person: Path) -> None:

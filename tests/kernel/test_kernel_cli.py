@@ -40,7 +40,7 @@ def folder(home: Path, tmp_path: Path) -> Path:
 
 def test_info_says_what_the_kernel_consists_of(sb: CommandLine) -> None:
     facts = sb("kernel", "info", "--json").json
-    assert facts["tools"] == 29
+    assert facts["tools"] == 30
     assert facts["contract_enforcement"] == "enforce"
     assert facts["safety_classes"] == ["read_only", "local_write", "network", "destructive"]
     assert facts["memory_tiers"] == ["working", "episodic", "durable"]

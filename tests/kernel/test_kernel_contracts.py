@@ -166,9 +166,9 @@ def test_the_fingerprint_leaves_runtime_fields_out(change: dict[str, Any]) -> No
 
 
 def test_the_order_of_names_in_a_list_does_not_matter_to_the_fingerprint() -> None:
-    one = spec(allowlisted_agents=["a", "b"], requires_permission=["x", "y"])
+    contract = spec(allowlisted_agents=["a", "b"], requires_permission=["x", "y"])
     two = spec(allowlisted_agents=["b", "a"], requires_permission=["y", "x"])
-    assert one.contract_fingerprint() == two.contract_fingerprint()
+    assert contract.contract_fingerprint() == two.contract_fingerprint()
 
 
 def test_for_side_effects_a_passed_idempotent_differs_from_the_default() -> None:

@@ -382,8 +382,8 @@ def test_no_event_can_command_the_terminal_it_is_shown_on() -> None:
     hostile = "\x1b]0;owned\x07\u202e[@click=app.quit]x[/]\n\r\x9b2J"
     about = Subject("run_\x1b[1m", "", hostile, hostile, hostile)
     for phase in ("intent", "outcome", "refused", "in_doubt"):
-        said = {"args": {hostile: hostile}, "reason": hostile, "error": hostile, "cause": hostile}
-        log.append(KIND, said, about, {"phase": phase})
+        untrusted = {"args": {hostile: hostile}, "reason": hostile, "error": hostile, "cause": hostile}
+        log.append(KIND, untrusted, about, {"phase": phase})
     log.append("kernel.run.started", {"intent": hostile}, about)
     for event in log.events():
         for line in (log_line(event), describe(event)):

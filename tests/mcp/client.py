@@ -58,7 +58,7 @@ def session(scene: Callable[[Session], Awaitable[None]], *offered: Toolset, **mo
     """Play a scene in a session of its own."""
 
     async def played() -> None:
-        async with connected(*offered, **more) as one:
-            await scene(one)
+        async with connected(*offered, **more) as exchange:
+            await scene(exchange)
 
     anyio.run(played)

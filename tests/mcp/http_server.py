@@ -77,9 +77,9 @@ class Served:
 
     def resources(self, token: str) -> list[str]:
         async def asked(client: Client) -> list[str]:
-            whole = [one.uri for one in (await client.list_resources()).resources]
+            whole = [resource.uri for resource in (await client.list_resources()).resources]
             made = (await client.list_resource_templates()).resource_templates
-            return [*map(str, whole), *(one.uri_template for one in made)]
+            return [*map(str, whole), *(template.uri_template for template in made)]
 
         return self.ask(token, asked)
 

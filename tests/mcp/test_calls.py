@@ -63,7 +63,7 @@ def test_what_a_call_changed_is_undone_by_whoever_made_it(folder: Path) -> None:
     async def scene(s: Session) -> None:
         done = await s.call("call_tool", tool="files.write", args={"path": "notes.md", "content": "new\n"})
         assert (done["state"], notes.read_text(encoding="utf-8")) == ("done", "new\n")
-        assert [one["change"] for one in await s.call("recent_calls")] == [done["change"]]
+        assert [item["change"] for item in await s.call("recent_calls")] == [done["change"]]
         undone = await s.call("undo_call", change=done["call_id"], reason="wrong file")
         if undone["state"] == "waiting":
             s.runtime.approvals.approve(undone["request"], ADA, "yes, take it back")
@@ -85,8 +85,8 @@ def test_a_call_that_waits_runs_once_a_person_agreed_and_only_once(folder: Path)
         assert (await s.call("request_status", request=waiting["request"]))["decision"] == "waiting"
         assert (folder / "exports").exists()
         s.runtime.approvals.approve(waiting["request"], ADA, "the books are closed")
-        told = await s.call("request_status", request=waiting["request"])
-        assert (told["decision"], told["reason"]) == ("approved", "the books are closed")
+        status = await s.call("request_status", request=waiting["request"])
+        assert (status["decision"], status["reason"]) == ("approved", "the books are closed")
         assert (await s.call("call_tool", tool="shell.run", args=REMOVE))["state"] == "done"
         assert not (folder / "exports").exists()
         again = await s.call("call_tool", tool="shell.run", args=REMOVE)
@@ -100,9 +100,9 @@ def test_a_denial_says_why_and_not_to_work_around_it(folder: Path) -> None:
     async def scene(s: Session) -> None:
         waiting = await s.call("call_tool", tool="shell.run", args=REMOVE)
         s.runtime.approvals.deny(waiting["request"], ADA, "they are needed")
-        told = await s.call("request_status", request=waiting["request"])
-        assert (told["decision"], told["reason"]) == ("denied", "they are needed")
-        assert "work around" in told["next"]
+        status = await s.call("request_status", request=waiting["request"])
+        assert (status["decision"], status["reason"]) == ("denied", "they are needed")
+        assert "work around" in status["next"]
         refused = await s.call("call_tool", tool="shell.run", args=REMOVE)
         assert (refused["state"], refused["next"][:22]) == ("refused", "The user decided this:")
 
@@ -136,7 +136,7 @@ def test_an_agent_reads_how_it_stands_and_nothing_of_others(folder: Path) -> Non
         assert (await s.call("budget"))["tool_calls_used"] == before["tool_calls_used"] + 1
         s.runtime.approvals.deny(waiting["request"], ADA, "they are needed")
         listed = await s.call("list_requests")
-        assert [(one["request"], one["tool"], one["decision"]) for one in listed] == [
+        assert [(item["request"], item["tool"], item["decision"]) for item in listed] == [
             (waiting["request"], "shell.run", "denied")
         ]
         status = await s.call("status")
@@ -164,8 +164,8 @@ def test_requests_and_changes_of_other_agents_are_not_there(folder: Path) -> Non
         ids["change"], ids["call"] = written["change"], written["call_id"]
 
     async def other(s: Session) -> None:
-        said = await s.error("request_status", request=ids["request"])
-        assert said == f"you have no request {ids['request']}"
+        error = await s.error("request_status", request=ids["request"])
+        assert error == f"you have no request {ids['request']}"
         assert await s.error("request_status", request="apr_0000") == "you have no request apr_0000"
         for reference in (ids["change"], ids["call"]):
             assert "that can be undone" in await s.error("undo_call", change=reference, reason="mine")

@@ -154,7 +154,7 @@ def test_tokens_are_made_listed_and_revoked_by_people(sb: CommandLine, home: Pat
     made = sb("serve", "token", "create", "scribe", "--toolset", "core", "--reason", "laptop", "--json").json
     listed = sb("serve", "token", "list", "--json")
     assert made["token"] not in listed.out
-    assert [(one["agent"], one["toolsets"]) for one in listed.json["items"]] == [("scribe", ["core"])]
+    assert [(item["agent"], item["toolsets"]) for item in listed.json["items"]] == [("scribe", ["core"])]
     assert sb("serve", "token", "revoke", made["id"], "--reason", "lost").code == 0
     assert "revoked" in sb("serve", "token", "list").out
     assert sb("serve", "token", "create", "x", "--toolset", "kernl", "--reason", "y").code == 2

@@ -47,9 +47,9 @@ def test_what_one_session_learns_the_next_begins_with(home: Path, mode: str) -> 
 def test_a_wrong_argument_is_named_in_one_line_without_its_value(home: Path) -> None:
     async def scene(s: Session) -> None:
         assert await s.error("search", query="") == "search: query: String should have at least 1 character"
-        said = await s.error("remember", content="x", category="my-password-hunter2")
-        assert said.startswith("remember: category: Input should be 'convention'")
-        assert "hunter2" not in said
+        error = await s.error("remember", content="x", category="my-password-hunter2")
+        assert error.startswith("remember: category: Input should be 'convention'")
+        assert "hunter2" not in error
         assert "no memory" in await s.error("get_memory", id="mem_none")
 
     session(scene)
@@ -135,14 +135,14 @@ def test_beliefs_things_and_relations_are_tools_too(home: Path) -> None:
         await s.call("relate", source=fact, relation="describes", target=vault)
         around = json.dumps(await s.call("neighbours", id=fact))
         assert vault in around
-        assert {one["id"] for one in await s.call("think", query="Argon2")} >= {fact, vault}
+        assert {item["id"] for item in await s.call("think", query="Argon2")} >= {fact, vault}
         before = (await s.call("get_memory", id=fact))["confidence"]
         await s.call("refute", id=fact, reason="it is scrypt")
         assert (await s.call("get_memory", id=fact))["confidence"] < before
         assert [change["operation"] for change in await s.call("history", id=fact)]
         assert (await s.call("why", id=fact))["memory"]["id"] == fact
-        said = await s.error("forget", memory=fact, reason="wrong")
-        assert said == "forget has no argument memory; it takes id, reason"
+        error = await s.error("forget", memory=fact, reason="wrong")
+        assert error == "forget has no argument memory; it takes id, reason"
         await s.call("forget", id=fact, reason="wrong")
         assert fact not in json.dumps(await s.call("search", query="Argon2"))
         await s.call("recover", id=fact, reason="right after all")
@@ -212,7 +212,7 @@ def test_requests_of_an_agent_that_wait_for_its_memory_leave_threads_to_others(
             greedy, other = (AgentDesk(runtime, name, [Toolset.CORE]) for name in ("greedy", "other"))
             async with (
                 Client(build_server(lambda: greedy, [Toolset.CORE])) as crowd,
-                Client(build_server(lambda: other, [Toolset.CORE])) as one,
+                Client(build_server(lambda: other, [Toolset.CORE])) as client,
                 anyio.create_task_group() as waiting,
             ):
                 with greedy.memory(), anyio.fail_after(120):
@@ -220,7 +220,7 @@ def test_requests_of_an_agent_that_wait_for_its_memory_leave_threads_to_others(
                         waiting.start_soon(asked, crowd)
                     while greedy.turns.statistics().tasks_waiting < 2:
                         await anyio.sleep(0.01)
-                    await asked(one)
+                    await asked(client)
             greedy.close()
             other.close()
 

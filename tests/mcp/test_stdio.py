@@ -213,16 +213,16 @@ def test_an_interrupt_on_a_terminal_ends_it(home: Path) -> None:
 
 
 def test_two_servers_on_one_database_lose_nothing_and_a_kill_neither(forks: Forks, home: Path) -> None:
-    one, other = Server(forks, home), Server(forks, home)
+    victim, other = Server(forks, home), Server(forks, home)
     for number in range(5):
-        for server in (one, other):
+        for server in (victim, other):
             saved = server.ask(
                 request(number + 2, "log_event", summary=f"event {number} of {server.process.pid}")
             )
             assert saved["result"]["isError"] is False
-    one.process.kill()
-    assert one.process.wait() == -signal.SIGKILL
-    for stream in (one.process.stdin, one.process.stdout):
+    victim.process.kill()
+    assert victim.process.wait() == -signal.SIGKILL
+    for stream in (victim.process.stdin, victim.process.stdout):
         stream.close()
     assert other.ask(request(99, "search", query="event"))["result"]["isError"] is False
     assert other.end() == 0

@@ -87,7 +87,7 @@ class Model:
         found = [scope]
         for each in found:
             first, *others = self.answers("includes", each) or [()]
-            found += [one for one in first if one not in found and all(one in other for other in others)]
+            found += [item for item in first if item not in found and all(item in other for other in others)]
         return [*found, *(() if "global" in found else ("global",))]
 
     def in_view(self, row: ModelRow, agent: str, scopes: Sequence[str]) -> bool:

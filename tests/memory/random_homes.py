@@ -349,8 +349,8 @@ def written(home: RandomHome, agent: str, scope: str) -> Iterator[tuple[str, str
         try:
             row = home.space().records.find(write())
             assert row is not None
-            kept = "keep" if PHONE in row["text"] else "redact"
-            yield name, place, "escalate" if row["state"] == "quarantined" else kept
+            action = "keep" if PHONE in row["text"] else "redact"
+            yield name, place, "escalate" if row["state"] == "quarantined" else action
         except DeniedError:
             yield name, place, "denied"
         except PersonalDataRefused:

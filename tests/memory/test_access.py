@@ -122,7 +122,7 @@ def test_stacks_show_only_what_their_cores_may_read(desk: Desk, secret: str) -> 
         ("", None, False),
     ):
         stack = stack_of(desk, core, scope)
-        said = repr(
+        output = repr(
             (
                 stack.get_beliefs(),
                 stack.search("acme March"),
@@ -130,10 +130,10 @@ def test_stacks_show_only_what_their_cores_may_read(desk: Desk, secret: str) -> 
                 stack.dump(),
             )
         )
-        assert ("March" in said) == seen, f"{core} from {scope}"
+        assert ("March" in output) == seen, f"{core} from {scope}"
     operators = stack_of(desk)
     operators.view_as_operator()
-    assert [one.statement for one in operators.get_beliefs()] == [SECRET]
+    assert [belief.statement for belief in operators.get_beliefs()] == [SECRET]
 
 
 WRITES: dict[str, Callable[[Any, str], Any]] = {
@@ -210,8 +210,8 @@ def test_an_agent_exports_only_what_it_may_share(desk: Desk, secret: str, tmp_pa
 def test_a_suggestion_is_accepted_by_who_may_promote_and_by_people(desk: Desk) -> None:
     people = stack_of(desk)
     people.view_as_operator()
-    said = {"statement": "Lamps are white.", "belief_type": "fact"}
-    people.save_suggestion(MemorySuggestion("s1", "default", "belief", said, 0.9, ["raw:r1"]))
+    content = {"statement": "Lamps are white.", "belief_type": "fact"}
+    people.save_suggestion(MemorySuggestion("s1", "default", "belief", content, 0.9, ["raw:r1"]))
     with pytest.raises(DeniedError, match="eve may not promote"):
         stack_of(desk, "eve").suggestions.accept("s1")
     assert people.suggestions.accept("s1", actor="grace")

@@ -20,15 +20,15 @@ def test_a_chain_of_relations_comes_to_mind_weaker_with_each_step(agents: Agents
     names = ("RateLimiter", "Gateway", "Ledger", "Vault")
     for name in names:
         brain.entity(name, "service")
-    for one, other in pairwise(names):
-        brain.relate(one, "feeds", other)
+    for item, other in pairwise(names):
+        brain.relate(item, "feeds", other)
     found = brain.think("RateLimiter", hops=2, decay=0.5)
-    assert [str(one) for one in found] == ["RateLimiter", "Gateway", "Ledger"]
-    assert [one.activation for one in found] == [1.0, 0.5, 0.25]
+    assert [str(activated) for activated in found] == ["RateLimiter", "Gateway", "Ledger"]
+    assert [activated.activation for activated in found] == [1.0, 0.5, 0.25]
     assert [step.relation for step in found[2].path] == ["feeds", "feeds"]
     assert [step.id for step in found[2].path] == [found[1].id, found[2].id]
-    assert {one.seed for one in found} == {found[0].id}
-    assert [str(one) for one in brain.think("RateLimiter", hops=0)] == ["RateLimiter"]
+    assert {activated.seed for activated in found} == {found[0].id}
+    assert [str(activated) for activated in brain.think("RateLimiter", hops=0)] == ["RateLimiter"]
     assert str(brain.think("Vault", hops=1)[1]) == "Ledger"  # relations lead both ways
     assert not brain.think("Vault", hops=1)[1].path[0].outgoing
 
@@ -41,7 +41,7 @@ def test_weak_relations_pass_less_on_and_several_ways_add_up(agents: Agents) -> 
     brain.relate("Alpha", "likes", "Gamma", weight=7)
     brain.relate("Beta", "likes", "Delta")
     brain.relate("Gamma", "likes", "Delta")
-    found = {str(one): one for one in brain.think("Alpha", decay=0.5)}
+    found = {str(activated): activated for activated in brain.think("Alpha", decay=0.5)}
     assert found["Beta"].activation == 0.25
     assert found["Gamma"].activation == 0.5
     assert found["Delta"].activation == pytest.approx(1 - (1 - 0.125) * (1 - 0.25))
@@ -57,8 +57,8 @@ def test_what_an_agent_may_not_see_is_neither_reached_nor_passed_through(agents:
     ada.entity("Forgotten", "concept")
     ada.relate("Open", "leads_to", "Forgotten")
     ada.forget("Forgotten")
-    assert {str(one) for one in ada.think("Open")} == {"Open", "Hidden", "Beyond"}
-    assert [str(one) for one in agents.brain("bob").think("Open")] == ["Open"]
+    assert {str(activated) for activated in ada.think("Open")} == {"Open", "Hidden", "Beyond"}
+    assert [str(activated) for activated in agents.brain("bob").think("Open")] == ["Open"]
 
 
 def test_thinking_counts_as_reading(agents: Agents) -> None:
@@ -79,7 +79,7 @@ def test_a_memory_with_very_many_relations_is_thought_of_quickly(agents: Agents)
     hub = brain.entity("Hub", "concept")
     rows = [agents.brain().space.records.find(hub)]
     ids = [brain.remember(f"leaf {number}") for number in range(300)]
-    leaves = [brain.space.records.find(one) for one in ids]
+    leaves = [brain.space.records.find(item) for item in ids]
     assert rows[0] is not None
     with agents.database.write() as execute:
         for number, leaf in enumerate(leaves):
@@ -95,9 +95,11 @@ def test_a_memory_with_very_many_relations_is_thought_of_quickly(agents: Agents)
     begun = time.process_time()
     found = brain.think("Hub", hops=50, decay=1.0, k=1000)
     assert time.process_time() - begun < 20
-    direct = [one for one in found if len(one.path) == 1]
+    direct = [activated for activated in found if len(activated.path) == 1]
     assert len(direct) <= 32
-    assert {str(one) for one in direct} <= {f"leaf {number}" for number in range(200, 300)}  # the strongest
+    assert {str(activated) for activated in direct} <= {
+        f"leaf {number}" for number in range(200, 300)
+    }  # the strongest
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
@@ -114,16 +116,21 @@ def test_activation_stays_between_0_and_1_and_each_memory_comes_once(
     brain = agents.brain(stack=f"s{agents.ids.token(4)}")
     for number in range(8):
         brain.entity(f"Node{number}", "concept")
-    for one, other in sorted(pairs):
-        brain.relate(f"Node{one}", "r", f"Node{other}", weight=0.1 + one)
+    for pair, other in sorted(pairs):
+        brain.relate(f"Node{pair}", "r", f"Node{other}", weight=0.1 + pair)
     found = brain.think("Node0", hops=hops, decay=decay)
-    assert [one.activation for one in found] == sorted((one.activation for one in found), reverse=True)
-    assert all(0 < one.activation <= 1 for one in found)
-    assert len({one.id for one in found}) == len(found)
-    assert all(len(one.path) <= hops and (one.path == () or one.path[-1].id == one.id) for one in found)
+    assert [activated.activation for activated in found] == sorted(
+        (activated.activation for activated in found), reverse=True
+    )
+    assert all(0 < activated.activation <= 1 for activated in found)
+    assert len({activated.id for activated in found}) == len(found)
+    assert all(
+        len(activated.path) <= hops and (activated.path == () or activated.path[-1].id == activated.id)
+        for activated in found
+    )
 
 
 def test_as_many_steps_as_one_likes_end_where_nothing_is_left_to_pass_on(agents: Agents) -> None:
     brain = agents.brain()
     uid = brain.remember("the till is short")
-    assert [one.id for one in brain.think("till", hops=10**12, decay=1.0)] == [uid]
+    assert [activated.id for activated in brain.think("till", hops=10**12, decay=1.0)] == [uid]

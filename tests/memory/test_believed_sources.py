@@ -31,16 +31,16 @@ def source_of(runtime: Runtime, uid: str) -> tuple[str, str]:
 
 def test_an_agent_that_speaks_for_a_user_is_taken_for_itself(runtime: Runtime) -> None:
     brain = runtime.brain("ada")
-    said: dict[str, Any] = {"source_type": "user-written"}
+    provenance: dict[str, Any] = {"source_type": "user-written"}
     written = [
-        brain.remember("the user wants German", **said),
-        brain.decide("German", "the user said so", **said),
-        brain.log("the user spoke", **said),
-        brain.entity("Grace", "person", **said),
+        brain.remember("the user wants German", **provenance),
+        brain.decide("German", "the user said so", **provenance),
+        brain.log("the user spoke", **provenance),
+        brain.entity("Grace", "person", **provenance),
     ]
     assert {source_of(runtime, uid) for uid in written} == {("agent-written", "active")}
     assert brain.get(written[0]).confidence != 0.75
-    assert brain.explain("the lamp is lit", **said).trust == brain.explain("the lamp is lit").trust
+    assert brain.explain("the lamp is lit", **provenance).trust == brain.explain("the lamp is lit").trust
 
 
 def test_a_person_is_believed(runtime: Runtime) -> None:
@@ -79,12 +79,12 @@ def test_an_entity_takes_the_words_of_a_brain_and_is_quarantined_by_them(
     stack = SQLiteStack("default", database=runtime.database, config=runtime.config)
     with Entity("ada", tmp_path / "core", config=runtime.config) as core:
         core.attach_stack(stack)
-        page, told, own = (
+        page, statement, own = (
             core.note(f"the lighthouse has {word} windows", source_type=kind)
             for word, kind in (("nine", "web-page"), ("ten", "user-written"), ("two", "agent-written"))
         )
     assert source_of(runtime, page) == ("web-page", "quarantined")
-    assert source_of(runtime, told) == ("agent-written", "active")
+    assert source_of(runtime, statement) == ("agent-written", "active")
     assert source_of(runtime, own) == ("agent-written", "active")
 
 

@@ -54,10 +54,10 @@ def test_everything_is_there_newest_first_also_what_is_private_forgotten_or_in_a
 def test_what_is_typed_begins_a_word_in_any_case_also_where_its_stem_is_another(
     brain: Brain, found: Callable[[str], list[str]]
 ) -> None:
-    said = ["Payment first", "the payload", "(pay)", "repay it", "_pay_", "état: pay", "日本語pay"]
-    for text in said:
+    phrases = ["Payment first", "the payload", "(pay)", "repay it", "_pay_", "état: pay", "日本語pay"]
+    for text in phrases:
         brain.remember(text)
-    assert set(found("pay")) == set(said) - {"repay it"}
+    assert set(found("pay")) == set(phrases) - {"repay it"}
     assert found("PAYL") == ["the payload"]
     assert found("the payl") == ["the payload"]
     assert found("本語") == ["日本語pay"]

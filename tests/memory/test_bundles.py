@@ -60,11 +60,13 @@ def filled(desk: Desk) -> None:
     """Memories of several kinds, places, sessions and states, related and changed."""
     brain = desk.brain("coder", scope="project:shop", session="ses_one")
     seen = brain.log("the API answered 429", happened_at=None)
-    told = brain.remember("100 requests in 15 s", derived_from=[seen], tags=["limits", "ä"], speaker="Bob\tX")
-    brain.decide("use Retry-After", "the server knows best", derived_from=[told], confidence=0.9)
+    limit = brain.remember(
+        "100 requests in 15 s", derived_from=[seen], tags=["limits", "ä"], speaker="Bob\tX"
+    )
+    brain.decide("use Retry-After", "the server knows best", derived_from=[limit], confidence=0.9)
     brain.entity("RateLimitAPI", "service", observations=["100/15s"], properties={"n": {"a": [1, 2.5]}})
     brain.entity("ratelimitapi", "service", observations=["answers 429"])
-    brain.relate(told, "about", "RateLimitAPI", weight=0.5)
+    brain.relate(limit, "about", "RateLimitAPI", weight=0.5)
     gone = brain.remember("what nobody needs")
     brain.forget(gone, "noise")
     brain.remember("of coder alone\0with a NUL", private=True)
@@ -126,7 +128,7 @@ def test_another_home_gets_all_of_it_as_it_is(desk: Desk, other: Desk, tmp_path:
         for row in desk.rows(
             "SELECT name, agent, scope, started_at, ended_at FROM memory_sessions ORDER BY name"
         )
-        if row[0] in {one["session"] for one in everything(desk).values()}
+        if row[0] in {item["session"] for item in everything(desk).values()}
     ]
     assert other.sound()
     again = tmp_path / "again"
@@ -153,8 +155,8 @@ def test_what_is_here_is_never_overwritten(desk: Desk, other: Desk, tmp_path: Pa
     brain = desk.brain()
     changed = brain.entity("Ada", "person", observations=["likes tea"])
     twin = brain.entity("Bob", "person", observations=["likes milk"])
-    gone, kept = brain.remember("a secret"), brain.remember("no secret", derived_from=[changed, twin])
-    brain.relate(kept, "hides", gone)
+    gone, survivor = brain.remember("a secret"), brain.remember("no secret", derived_from=[changed, twin])
+    brain.relate(survivor, "hides", gone)
     exported(desk, tmp_path / "b")
     loaded(other, tmp_path / "b")
     there = other.brain("else")
@@ -170,8 +172,8 @@ def test_what_is_here_is_never_overwritten(desk: Desk, other: Desk, tmp_path: Pa
     assert done.conflicts == ((twin, "another entity of that name is here"),)
     assert "water" in third.row(here)["text"]
     assert "milk" not in third.row(here)["text"]
-    assert (kept, "derived_from", here) in {
-        one[:3] for one in relations(third)
+    assert (survivor, "derived_from", here) in {
+        relation[:3] for relation in relations(third)
     }  # it stands for the other Bob
     third.close()
 
@@ -264,7 +266,7 @@ def test_the_log_says_what_left_and_what_came(desk: Desk, other: Desk, tmp_path:
     assert (came.payload["by"], came.payload["from"], came.payload["digest"]) == ("bob", "ada", seal.digest)
     uid = next(iter(everything(other)))
     history = Overseer(database=other.database, config=other.config).history(uid)
-    assert [(one.operation, one.actor) for one in history] == [("keep", "coder"), ("import", "bob")]
+    assert [(change.operation, change.actor) for change in history] == [("keep", "coder"), ("import", "bob")]
     assert history[1].reason.startswith("bundle of ada, sha256:")
 
 
@@ -415,7 +417,7 @@ def with_line(path: Path, line: bytes) -> None:
     from hashlib import sha256
 
     *lines, last = path.read_bytes().splitlines()
-    body = b"".join(one + b"\n" for one in (*lines, line))
+    body = b"".join(data + b"\n" for data in (*lines, line))
     sealed = json.loads(last)
     sealed["statement"]["digest"] = f"sha256:{sha256(body).hexdigest()}"
     sealed["statement"]["counts"] = {"fact": body.count(b'{"record":')}
@@ -426,11 +428,11 @@ def test_a_bundle_holds_as_many_memories_and_those_scopes_that_its_seal_says(
     desk: Desk, other: Desk, tmp_path: Path
 ) -> None:
     desk.brain("coder", scope="project:shop").remember("a fact")
-    for name, said in (("few", {"counts": {"fact": 0}}), ("elsewhere", {"scopes": ["project:garden"]})):
+    for name, item in (("few", {"counts": {"fact": 0}}), ("elsewhere", {"scopes": ["project:garden"]})):
         exported(desk, tmp_path / name)
 
-        def say(line: dict[str, Any], said: dict[str, Any] = said) -> None:
-            line.get("statement", {}).update(said)
+        def say(line: dict[str, Any], overrides: dict[str, Any] = item) -> None:
+            line.get("statement", {}).update(overrides)
 
         resealed(tmp_path / name, say)
         with pytest.raises(CheckFailed):
@@ -501,9 +503,9 @@ def test_pages_and_kinds_of_a_stack_are_carried_too(
     brain = desk.brain()
     for number in range(10):
         brain.writer.keep(Lesson(content=f"lesson {number}", cause="haste"), brain._place(None, None, False))
-    told: list[tuple[int, int]] = []
-    exported(desk, tmp_path / "b", progress=lambda done, total: told.append((done, total)))
-    assert told == [(3, 10), (6, 10), (9, 10), (10, 10)]
+    reports: list[tuple[int, int]] = []
+    exported(desk, tmp_path / "b", progress=lambda done, total: reports.append((done, total)))
+    assert reports == [(3, 10), (6, 10), (9, 10), (10, 10)]
     assert loaded(other, tmp_path / "b").added == 10
 
 

@@ -55,7 +55,7 @@ def test_nothing_of_a_redacted_value_reaches_the_home_of_a_bundle(
     assert files
     assert not [path for path in files if b"5550199" in path.read_bytes()]
     logged = met(strict.database)
-    assert {(one.label, one.action, one.scope) for one in logged} == {("phone", "redact", "project:red")}
+    assert {(item.label, item.action, item.scope) for item in logged} == {("phone", "redact", "project:red")}
     assert len(logged) == 4
 
 
@@ -72,10 +72,12 @@ def test_a_bundle_that_is_read_again_changes_nothing(desk: Desk, strict: Desk, t
 
 def test_a_scope_that_drops_leaves_it_out_and_says_so(desk: Desk, strict: Desk, tmp_path: Path) -> None:
     brain = desk.brain(scope="project:drop")
-    held, plain = brain.remember(TEXT), brain.remember("the lamp is white")
-    brain.relate(plain, "about", held)
+    sensitive, plain = brain.remember(TEXT), brain.remember("the lamp is white")
+    brain.relate(plain, "about", sensitive)
     done = carried(desk, strict, tmp_path / "b")
-    assert done.conflicts == ((held, "it holds personal data (phone), which project:drop does not keep"),)
+    assert done.conflicts == (
+        (sensitive, "it holds personal data (phone), which project:drop does not keep"),
+    )
     assert (done.added, done.relations) == (1, 0)
     assert strict.holds("5550199") == []
 

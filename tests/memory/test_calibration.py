@@ -26,18 +26,20 @@ def outcomes(good: int, of: int = 10, *, number: int = 100, trust: float = 0.7) 
 
 
 def test_a_category_that_proves_wrong_is_proposed_less_confidence_and_judged_elsewhere() -> None:
-    found = {one.setting: one for one in proposals(outcomes(3), lambda category: (0.8, 0.6, 0.6))}
+    found = {item.setting: item for item in proposals(outcomes(3), lambda category: (0.8, 0.6, 0.6))}
     assert found["confidence"].before == 0.8
     assert 0.1 <= found["confidence"].after <= 0.5
     assert found["prior"].after < 0.6
-    for one in found.values():
-        assert one.brier_after < one.brier_before
-        assert one.fitted + one.judged == 100
+    for proposal in found.values():
+        assert proposal.brier_after < proposal.brier_before
+        assert proposal.fitted + proposal.judged == 100
 
 
 def test_what_is_right_already_and_what_has_few_outcomes_proposes_nothing() -> None:
     assert [
-        one for one in proposals(outcomes(8), lambda _: (0.8, 0.8, 0.8)) if abs(one.after - one.before) > 0.15
+        proposal
+        for proposal in proposals(outcomes(8), lambda _: (0.8, 0.8, 0.8))
+        if abs(proposal.after - proposal.before) > 0.15
     ] == []
     assert proposals(outcomes(3, number=12), lambda _: (0.8, 0.6, 0.6)) == []
     assert proposals([], lambda _: (0.8, 0.6, 0.6)) == []
@@ -48,10 +50,10 @@ def test_nothing_is_proposed_that_does_worse_where_it_was_not_fitted(
     some: list[tuple[str, bool]], now: float
 ) -> None:
     given_outcomes = [Outcome(name, "lesson", 0.8, 0.7, good) for name, good in some]
-    for one in proposals(given_outcomes, lambda _: (now, now, 0.6)):
-        assert one.brier_after < one.brier_before
-        assert 0 <= one.after <= 1
-        assert one.judged == sum(not is_fitted_on(name) for name, _ in some)
+    for proposal in proposals(given_outcomes, lambda _: (now, now, 0.6)):
+        assert proposal.brier_after < proposal.brier_before
+        assert 0 <= proposal.after <= 1
+        assert proposal.judged == sum(not is_fitted_on(name) for name, _ in some)
 
 
 def test_trust_that_tells_right_from_wrong_is_proposed_more_weight() -> None:
@@ -71,7 +73,7 @@ VALUES = st.sampled_from([{"*": {"lesson": {"confidence": 0.4}}}, {"trust": 2.0}
 
 
 @given(
-    st.lists(st.tuples(KEYS, st.sampled_from(["1", "'x'", "\n    a: 1  # one\n    b: 2"])), max_size=3, unique_by=lambda one: one[0]),
+    st.lists(st.tuples(KEYS, st.sampled_from(["1", "'x'", "\n    a: 1  # one\n    b: 2"])), max_size=3, unique_by=lambda item: item[0]),
     st.sampled_from(["", "# first\ndurability: power\n", "files:\n  roots: []\n"]),
     st.sampled_from(["", "# last\nsafety_mode: safe\n"]),
     st.dictionaries(KEYS, VALUES, min_size=1),
@@ -117,7 +119,7 @@ def test_calibration_is_shown_applied_and_taken_back(sb: CommandLine, home: Path
     path = home / "config.yaml"
     before = path.read_text(encoding="utf-8") if path.exists() else None
     shown = sb("memory", "calibrate", "--json").json
-    assert {one["setting"] for one in shown["proposals"]} >= {"confidence"}
+    assert {proposal["setting"] for proposal in shown["proposals"]} >= {"confidence"}
     assert "+" in shown["diff"]
     assert not shown["applied"]
     assert (path.read_text(encoding="utf-8") if path.exists() else None) == before, (

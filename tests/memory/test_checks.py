@@ -17,7 +17,7 @@ __all__ = ["desk", "desk_with_vectors"]
 
 
 def findings(desk: Desk) -> dict[str, Finding]:
-    return {one.name: one for one in check(desk.space)}
+    return {finding.name: finding for finding in check(desk.space)}
 
 
 @pytest.fixture(params=["compared", "sampled"])
@@ -42,7 +42,7 @@ def test_a_sound_memory_says_how_that_is_known(desk: Desk, looked_at: str) -> No
     brain = desk.brain()
     brain.writer.keep_all([Fact(content=f"?! {'.' * number}") for number in range(1, 4)], Place("default"))
     report = findings(desk)
-    assert {one.status for one in report.values()} == {Status.OK}
+    assert {finding.status for finding in report.values()} == {Status.OK}
     assert report["memory"].detail == "6 memories in 1 place; 1 forgotten"
     known = {"compared": ("all", "compared with every record"), "sampled": ("a sample of 7",) * 2}[looked_at]
     assert report["memory records"].detail == f"{known[0]} can be read"
@@ -51,7 +51,7 @@ def test_a_sound_memory_says_how_that_is_known(desk: Desk, looked_at: str) -> No
 
 
 def test_an_empty_memory_is_sound(desk_with_vectors: Desk) -> None:
-    assert {one.status for one in findings(desk_with_vectors).values()} == {Status.OK}
+    assert {finding.status for finding in findings(desk_with_vectors).values()} == {Status.OK}
 
 
 def test_an_index_that_lost_a_record_is_found_and_can_be_made_anew(desk: Desk, looked_at: str) -> None:
@@ -82,8 +82,8 @@ def test_a_record_that_cannot_be_read_is_named(desk: Desk, looked_at: str) -> No
 
 def test_relations_that_lead_nowhere_are_counted_and_tidied_away(desk: Desk) -> None:
     brain = desk.brain()
-    one, other = brain.remember("hen"), brain.remember("egg")
-    brain.relate(one, "lays", other)
+    hen, other = brain.remember("hen"), brain.remember("egg")
+    brain.relate(hen, "lays", other)
     desk.tamper("PRAGMA ignore_check_constraints = ON")
     desk.tamper("DROP TRIGGER erased_records_hold_nothing")
     desk.tamper("UPDATE records SET state = 'erased' WHERE uid = ?", other)
@@ -111,6 +111,6 @@ def test_vectors_that_are_missing_or_of_another_model_are_counted(desk_with_vect
 
 def test_doctor_tells_of_it(sb: CommandLine) -> None:
     assert sb("init").code == 0
-    items = {one["name"]: one for one in sb("doctor", "--json").json["items"]}
+    items = {item["name"]: item for item in sb("doctor", "--json").json["items"]}
     assert items["memory"]["detail"] == "0 memories in 0 places"
     assert items["memory index"]["status"] == "ok"

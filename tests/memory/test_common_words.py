@@ -27,11 +27,11 @@ def crowded(agents: Agents, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], 
         return agents.brain("ada", scope=scope)
 
     shop = brain("project:shop")
-    said = [f"the falcon flew over hill {number}" for number in range(MANY)]
-    said += [f"a report about field {number}" for number in range(MANY + 20)]
-    said += [f"a quiet day in week {number}" for number in range(3 * MANY)]
+    texts = [f"the falcon flew over hill {number}" for number in range(MANY)]
+    texts += [f"a report about field {number}" for number in range(MANY + 20)]
+    texts += [f"a quiet day in week {number}" for number in range(3 * MANY)]
     shop.writer.begin("project:shop")
-    shop.writer.keep_all([Event(text) for text in said], Place(shop.stack, "project:shop"))
+    shop.writer.keep_all([Event(text) for text in texts], Place(shop.stack, "project:shop"))
     return brain
 
 
@@ -45,8 +45,8 @@ def test_where_the_rare_words_are_elsewhere_the_common_one_names_what_is_here(
     crowded: Callable[[str], Brain],
 ) -> None:
     attic = crowded("project:attic")
-    kept = attic.remember("somebody left a report here")
-    assert [hit.id for hit in attic.search("falcon report")] == [kept]
+    report = attic.remember("somebody left a report here")
+    assert [hit.id for hit in attic.search("falcon report")] == [report]
 
 
 def test_a_filter_that_few_meet_is_met_by_those_that_have_only_the_common_word(

@@ -71,14 +71,14 @@ def test_what_a_newer_version_of_sb_wrote_stays(brain: Brain) -> None:
             execute, row["id"], {"fields": orjson.dumps(newer).decode()}, actor="newer"
         )
     brain.entity("Bob", "person", observations=["likes tea"])
-    kept = brain.space.records.find(first)
-    assert kept is not None
-    assert orjson.loads(kept["fields"]) == newer | {"observations": ["likes tea"]}
+    stored = brain.space.records.find(first)
+    assert stored is not None
+    assert orjson.loads(stored["fields"]) == newer | {"observations": ["likes tea"]}
 
 
 def test_two_of_one_name_that_are_kept_together_are_one(brain: Brain) -> None:
-    said = [EntityRecord("Bob", "person", [first]) for first in ("likes tea", "plays chess", "likes tea")]
-    ids = brain.writer.keep_all([*said, EntityRecord("Ada", "person")], Place("default"))
+    entities = [EntityRecord("Bob", "person", [first]) for first in ("likes tea", "plays chess", "likes tea")]
+    ids = brain.writer.keep_all([*entities, EntityRecord("Ada", "person")], Place("default"))
     assert len(set(ids[:3])) == 1
     assert ids[3] != ids[0]
     row = brain.space.records.find(ids[0])
@@ -87,8 +87,8 @@ def test_two_of_one_name_that_are_kept_together_are_one(brain: Brain) -> None:
 
 
 def test_kinds_without_sources_are_kept_as_well(brain: Brain) -> None:
-    (kept,) = brain.writer.keep_all([RawEntry("r", "default", "as it was said")], Place("default"))
-    assert brain.get(kept).content == "as it was said"
+    (uid,) = brain.writer.keep_all([RawEntry("r", "default", "as it was said")], Place("default"))
+    assert brain.get(uid).content == "as it was said"
 
 
 def test_those_after_it_in_its_session_are_found_by_what_it_says_now(brain: Brain) -> None:

@@ -27,14 +27,14 @@ def test_no_word_of_an_erased_memory_is_left_in_the_files(desk_with_vectors: Des
     desk = desk_with_vectors
     brain = desk.brain(scope="project:x")
     brain.log("we talked about the garden")
-    said = brain.remember(
+    contact = brain.remember(
         "Quixotrope is reached at +49-171-5550199", tags=["zanzibaric"], speaker="Flumadiddle"
     )
     brain.log("and then about the weather")
     brain.log("and about the house")
     known = brain.entity("Quixotrope", "person", observations=["likes wobblegong"])
     brain.entity("Quixotrope", "person", observations=["no longer likes zanzibarics"])
-    brain.relate(known, "said", said)
+    brain.relate(known, "said", contact)
     hidden = brain.remember("the flumadiddle of Quixotrope", private=True)
     brain.search("wobblegong and Quixotrope")
     brain.search("the garden")
@@ -42,17 +42,17 @@ def test_no_word_of_an_erased_memory_is_left_in_the_files(desk_with_vectors: Des
     desk.database.query("PRAGMA wal_checkpoint(PASSIVE)")
     assert all(desk.holds(word) for word in RARE)
     assert desk.holds("quixotrop")  # the stem, in the index
-    vector = desk.rows("SELECT vector FROM vectors WHERE record = ?", desk.row(said)["id"])[0][0]
+    vector = desk.rows("SELECT vector FROM vectors WHERE record = ?", desk.row(contact)["id"])[0][0]
 
-    done = erased(desk, said, known, hidden)
+    done = erased(desk, contact, known, hidden)
 
-    assert done == Erased((said, known, hidden), (), 2, 2, False)
+    assert done == Erased((contact, known, hidden), (), 2, 2, False)
     for word in RARE:
         for form in (word, word.lower(), word.upper(), word.lower()[:-2]):
             assert desk.holds(form) == [], form
     assert all(vector[:32] not in file.read_bytes() for file in desk.home.glob("brain.db*"))
     assert desk.sound()
-    assert not desk.space.places.speakers([desk.row(said)["place"]])
+    assert not desk.space.places.speakers([desk.row(contact)["place"]])
     assert {hit.content for hit in brain.search("Quixotrope in the garden, the house or the weather")} == {
         "we talked about the garden",
         "and then about the weather",
@@ -71,8 +71,8 @@ def test_those_after_it_in_its_session_are_embedded_anew(desk_with_vectors: Desk
     assert desk.space.vectors.stale(model, 10) == []
     alone = desk.brain()
     other = alone.log("it is a good one")
-    kept = dict(desk.rows("SELECT record, vector FROM vectors"))
-    assert kept[desk.row(second)["id"]] == kept[desk.row(other)["id"]]
+    vectors = dict(desk.rows("SELECT record, vector FROM vectors"))
+    assert vectors[desk.row(second)["id"]] == vectors[desk.row(other)["id"]]
 
 
 def test_a_tombstone_and_the_log_say_that_it_was_erased(desk: Desk) -> None:
@@ -117,13 +117,13 @@ def test_a_reason_that_repeats_it_is_refused(desk: Desk) -> None:
 def test_a_handoff_that_repeats_it_is_named_and_erased_on_demand(desk: Desk) -> None:
     brain = desk.brain()
     uid = brain.log("the customer Quixotrope wants her money back by Friday")
-    told = handoff(brain, "Todo: the  customer Quixotrope\nwants her money back")
+    packet = handoff(brain, "Todo: the  customer Quixotrope\nwants her money back")
     other = handoff(brain, "the customer wants her money back")
     first = erased(desk, uid)
-    assert (first.ids, first.quoting) == ((uid,), (told,))
+    assert (first.ids, first.quoting) == ((uid,), (packet,))
     assert desk.holds("quixotrop")
     second = desk.brain().log("the customer Quixotrope wants her money back by Monday")
-    assert erased(desk, second, with_handoffs=True).ids == (second, told)
+    assert erased(desk, second, with_handoffs=True).ids == (second, packet)
     assert desk.holds("uixotrop") == []
     assert desk.row(other)["state"] == "active"
 
@@ -144,8 +144,8 @@ def test_a_handoff_that_shares_a_tag_or_one_word_of_a_name_is_left_alone(desk: D
     grace = brain.entity("Grace Hopper", "person", observations=["likes tea"])
     brain.handoff("the rate limit of the orders API", "Grace is told", [], "ask her")
     assert erased(desk, tagged, orders, with_handoffs=True).ids == (tagged, orders)
-    told = brain.handoff("ask Grace Hopper", "she is away", [], "wait").id
-    assert erased(desk, grace).quoting == (told,)
+    packet = brain.handoff("ask Grace Hopper", "she is away", [], "wait").id
+    assert erased(desk, grace).quoting == (packet,)
 
 
 def test_the_reason_of_another_change_that_says_it_is_emptied(desk: Desk) -> None:

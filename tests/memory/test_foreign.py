@@ -298,8 +298,8 @@ def test_a_pipe_is_refused_and_not_waited_for(
 
 
 def test_files_that_count_from_one_do_not_hide_each_other(prepared: CommandLine, tmp_path: Path) -> None:
-    for name, said in [("a.csv", "Ada likes tea"), ("b.csv", "The vault is blue")]:
-        (tmp_path / name).write_text(f"id,content\n1,{said}\n", "utf-8")
+    for name, item in [("a.csv", "Ada likes tea"), ("b.csv", "The vault is blue")]:
+        (tmp_path / name).write_text(f"id,content\n1,{item}\n", "utf-8")
         assert (
             prepared("memory", "import", str(tmp_path / name), "--from", "csv", "--json").json["added"] == 1
         )
@@ -360,7 +360,7 @@ def test_whatever_stands_for_a_time_is_one_or_none(value: Any) -> None:
 
 @given(st.text(min_size=1), st.text(min_size=1), st.sampled_from(["fact", "decision", "event", "entity"]))
 def test_an_id_belongs_to_one_memory_of_one_program(reference: str, other: str, kind: str) -> None:
-    one = ForeignMemory(reference, "x", kind)
-    assert one.id("mem0") == ForeignMemory(reference, "changed since", kind).id("mem0")
-    assert one.id("mem0") != one.id("kernle")
-    assert (one.id("mem0") == ForeignMemory(other, "x", kind).id("mem0")) == (reference == other)
+    memory = ForeignMemory(reference, "x", kind)
+    assert memory.id("mem0") == ForeignMemory(reference, "changed since", kind).id("mem0")
+    assert memory.id("mem0") != memory.id("kernle")
+    assert (memory.id("mem0") == ForeignMemory(other, "x", kind).id("mem0")) == (reference == other)

@@ -90,7 +90,7 @@ def test_small_word_that_changes_what_holds_is_never_merged(agents: Agents, memo
     brain = agents.brain()
     assert brain.remember(memory) != brain.remember(other)
     assert brain.verdict is not None
-    assert [one.changed for one in brain.verdict.others] == ["negation"]
+    assert [item.changed for item in brain.verdict.others] == ["negation"]
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_changed_value_is_never_merged(agents: Agents, other: str, changed: str)
     second = brain.remember(other, "convention")
     assert second != first
     assert brain.verdict is not None
-    assert [one.changed for one in brain.verdict.others] == [changed]
+    assert [item.changed for item in brain.verdict.others] == [changed]
 
 
 def test_counts_over_time_are_neighbours_and_values_of_a_setting_are_rivals(agents: Agents) -> None:
@@ -118,10 +118,10 @@ def test_counts_over_time_are_neighbours_and_values_of_a_setting_are_rivals(agen
     brain.remember("3 articles of stock were counted.")
     brain.remember("4 articles of stock were counted.")
     assert brain.verdict is not None
-    assert [one.relation for one in brain.verdict.others] == ["neighbour"]
+    assert [other.relation for other in brain.verdict.others] == ["neighbour"]
     brain.remember("The test database listens on port 5433.", "environment")
     brain.remember("The test database listens on port 5434.", "environment")
-    assert [one.relation for one in brain.verdict.others] == ["rival"]
+    assert [other.relation for other in brain.verdict.others] == ["rival"]
     assert facts(agents) == 4
 
 
@@ -164,7 +164,7 @@ def test_restatement_keeps_whom_it_is_about_and_who_may_read_it(
     memory = brain.remember(RULE, **first)
     restated = brain.remember(AGAIN, **second)
     assert brain.verdict is not None
-    assert [one.changed for one in brain.verdict.others] == ([changed] if changed else [])
+    assert [other.changed for other in brain.verdict.others] == ([changed] if changed else [])
     assert (restated == memory) is not bool(changed)
     assert all(restated in about(brain.database, person) for person in second.get("subject_ids", ()))
 
@@ -186,7 +186,7 @@ def test_less_trusted_source_changes_nothing_and_is_flagged(agents: Agents) -> N
     assert brain.verdict.downgraded
     after = row(agents, first)
     assert (after["confidence"], after["version"]) == (before["confidence"], before["version"])
-    assert [one.weight for one in brain.space.evidence.of(after["id"])] == [0.0]
+    assert [evidence.weight for evidence in brain.space.evidence.of(after["id"])] == [0.0]
 
 
 def test_flood_of_restatements_moves_confidence_little_and_leaves_one_record(agents: Agents) -> None:
@@ -277,7 +277,12 @@ def test_longer_pattern_of_scopes_changes_what_a_shorter_one_set(agents: Agents)
     policy = agents.config.memory.scopes
     scopes = ("global", "project:a", "project:shop-2", "project:shop-1")
     found = [gate_settings(policy, scope, "project") for scope in scopes]
-    assert [(one.threshold, one.prior) for one in found] == [(0.4, 0.1), (0.4, 0.2), (0.0, 0.2), (0.5, 0.2)]
+    assert [(settings.threshold, settings.prior) for settings in found] == [
+        (0.4, 0.1),
+        (0.4, 0.2),
+        (0.0, 0.2),
+        (0.5, 0.2),
+    ]
 
 
 def test_nothing_below_the_floor_is_merged_whatever_it_is_worth(agents: Agents) -> None:
@@ -325,7 +330,7 @@ def test_outcomes_move_confidence_and_are_scored(agents: Agents) -> None:
     assert (found.category, found.outcomes, found.confirmed, found.mean) == ("user", 10, 0.9, 0.75)
     assert found.brier == pytest.approx((9 * 0.25**2 + 0.75**2) / 10)
     assert found.proposed == 0.83
-    assert records[9] not in [one.id for one in brain.search("floor", k=20, min_confidence=0.7)]
+    assert records[9] not in [hit.id for hit in brain.search("floor", k=20, min_confidence=0.7)]
 
 
 WRITER = """

@@ -112,9 +112,9 @@ def test_changed_value_is_found_from_either_side(one: str, other: str) -> None:
 
 @given(changed_pairs())
 def test_text_with_another_value_is_never_merged(texts: tuple[str, str]) -> None:
-    one, other = texts
-    assert changed(values_of(one), values_of(other))
-    verdict, into = decide(candidate(one, 0.7), [row(other)], DEFAULTS["project"], COMPARER, NOW)
+    text, other = texts
+    assert changed(values_of(text), values_of(other))
+    verdict, into = decide(candidate(text, 0.7), [row(other)], DEFAULTS["project"], COMPARER, NOW)
     assert verdict.admitted
     assert into is None
 
@@ -132,5 +132,5 @@ def test_restatements_converge(confidence: float, n: float, trust: float, times:
 
 
 def test_settings_of_every_category_keep_the_rules() -> None:
-    assert {name: one.problem() for name, one in DEFAULTS.items()} == dict.fromkeys(DEFAULTS, "")
+    assert {name: default.problem() for name, default in DEFAULTS.items()} == dict.fromkeys(DEFAULTS, "")
     assert replace(DEFAULTS["lesson"], threshold=0.1).problem()

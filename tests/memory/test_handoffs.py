@@ -216,7 +216,10 @@ def test_the_receiver_is_told_what_the_sender_took_for_true_and_is_no_longer_so(
     bob.forget(wrong, "they start at 1000")
     ctx = agents.brain("bob").orient(project="shop")
     assert ctx.handoff is not None
-    assert {(one.id, one.now) for one in ctx.handoff.stale} == {(limit, "changed"), (wrong, "forgotten")}
+    assert {(stale.id, stale.now) for stale in ctx.handoff.stale} == {
+        (limit, "changed"),
+        (wrong, "forgotten"),
+    }
     assert f"ada built on {limit} (RateLimitAPI), which is changed since" in ctx.notes
 
 

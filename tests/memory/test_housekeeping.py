@@ -118,8 +118,8 @@ def test_counters_are_right_afterwards(desk: Desk) -> None:
 
 def test_reads_are_counted_and_relations_to_nothing_removed(desk: Desk) -> None:
     brain = desk.brain()
-    one, other = brain.remember("hen"), brain.remember("egg")
-    brain.relate(one, "lays", other)
+    hen, other = brain.remember("hen"), brain.remember("egg")
+    brain.relate(hen, "lays", other)
     brain.search("hen")
     desk.tamper(
         "UPDATE records SET state = 'erased', text = '', fields = '{}', terms = x'00000000' WHERE uid = ?",
@@ -128,7 +128,7 @@ def test_reads_are_counted_and_relations_to_nothing_removed(desk: Desk) -> None:
     assert desk.space.edges.orphans() == 1
     tidy(desk.space)
     assert desk.space.edges.orphans() == 0
-    assert desk.rows("SELECT accessed FROM record_stats WHERE record = ?", desk.row(one)["id"]) == [(1,)]
+    assert desk.rows("SELECT accessed FROM record_stats WHERE record = ?", desk.row(hen)["id"]) == [(1,)]
 
 
 def test_vectors_are_made_by_what_is_common_here_once_there_is_enough(desk_with_vectors: Desk) -> None:
@@ -143,7 +143,7 @@ def test_vectors_are_made_by_what_is_common_here_once_there_is_enough(desk_with_
     assert desk.space.embedder.statistics.texts == 60
     after = dict(desk.rows("SELECT record, vector FROM vectors"))
     assert before.keys() == after.keys()
-    assert all(before[one] != after[one] for one in before)
+    assert all(before[item] != after[item] for item in before)
     assert tidy(desk.space) == Tidied(60, 0, 0, "")  # nothing is too old yet
     restarted = Desk(desk.home, embedder="static")
     assert isinstance(restarted.space.embedder, StaticEmbedder)
@@ -159,9 +159,9 @@ def test_a_pass_that_is_left_off_goes_on_where_it_was(
     desk = desk_with_vectors
     monkeypatch.setattr(housekeeping, "_AT_ONCE", 10)
     remember(desk, 60)
-    told: list[tuple[int, int]] = []
-    assert tidy(desk.space, most=25, progress=lambda *how: told.append(how)) == Tidied(30, 30, 30, "")
-    assert told == [(10, 60), (20, 60), (30, 60)]
+    reports: list[tuple[int, int]] = []
+    assert tidy(desk.space, most=25, progress=lambda *how: reports.append(how)) == Tidied(30, 30, 30, "")
+    assert reports == [(10, 60), (20, 60), (30, 60)]
     assert is_due(desk.space)
 
     def stop(done: int, total: int) -> None:
@@ -213,7 +213,7 @@ def test_a_server_that_does_not_answer_leaves_vectors_for_the_next_time(desk: De
 
 
 def test_nothing_is_kept_of_what_was_erased_while_the_model_was_asked(desk: Desk, server: Waiting) -> None:
-    kept, gone, changed = remember(desk, 3)
+    untouched, gone, changed = remember(desk, 3)
     brain = desk.brain()
 
     def meanwhile() -> None:
@@ -223,7 +223,7 @@ def test_nothing_is_kept_of_what_was_erased_while_the_model_was_asked(desk: Desk
 
     server.meanwhile = meanwhile
     assert tidy(desk.space).embedded == 1
-    assert desk.rows("SELECT record FROM vectors") == [(desk.row(kept)["id"],)]
+    assert desk.rows("SELECT record FROM vectors") == [(desk.row(untouched)["id"],)]
 
 
 def test_those_that_quote_a_memory_get_a_vector_when_it_is_forgotten(desk_with_vectors: Desk) -> None:

@@ -15,7 +15,7 @@ __all__ = ["agents"]
 
 
 def titles(shown: object) -> list[str]:
-    return [str(one) for one in shown]  # type: ignore[attr-defined]
+    return [str(item) for item in shown]  # type: ignore[attr-defined]
 
 
 def test_the_papers_three_sessions_keep_one_design(home: Path) -> None:
@@ -42,7 +42,7 @@ def test_the_papers_three_sessions_keep_one_design(home: Path) -> None:
         assert titles(ctx["decisions"]) == ["use Retry-After for backoff"]
         assert titles(ctx["entities"]) == ["RateLimitAPI"]
         assert titles(ctx["memories"]) == ["rate-limit: 100/15s"]
-        hit = next(one for one in brain.search("backoff", k=3) if one.kind == "decision")
+        hit = next(item for item in brain.search("backoff", k=3) if item.kind == "decision")
         assert hit.details["rationale"] == "server controls rate-limit window"
         brain.decide("add jitter to Retry-After delay", "avoid thundering herd on recovery")
         brain.wrap_up("Retry-After parsing tightened, jitter added", project="api-v2")
@@ -53,8 +53,8 @@ def test_the_papers_three_sessions_keep_one_design(home: Path) -> None:
         assert ctx.handoff.current_state == "Retry-After parsing tightened, jitter added"
         both = {"add jitter to Retry-After delay", "use Retry-After for backoff"}
         assert set(titles(ctx["decisions"])) == both
-        assert all(one.details["rationale"] and one.session for one in ctx.decisions)
-        found = {str(one) for one in brain.search("rate limit") if one.kind == "decision"}
+        assert all(memory.details["rationale"] and memory.session for memory in ctx.decisions)
+        found = {str(item) for item in brain.search("rate limit") if item.kind == "decision"}
         assert "use Retry-After for backoff" in found
 
 
@@ -87,7 +87,7 @@ def test_a_package_is_json_and_a_text_for_the_prompt(agents: Agents) -> None:
     ctx = agents.brain().orient(project="shop")
     given = json.loads(json.dumps(ctx.as_json()))
     assert given["decisions"][0]["details"]["title"] == "use SQLite"
-    assert [one["relation"] for one in given["entities"][0]["neighbours"]] == ["depends_on"]
+    assert [neighbour["relation"] for neighbour in given["entities"][0]["neighbours"]] == ["depends_on"]
     text = ctx.as_text()
     for part in (
         "use SQLite: one file",
@@ -123,16 +123,16 @@ def test_a_budget_too_small_for_anything_is_refused(agents: Agents) -> None:
 def test_what_is_shown_first_is_new_asked_for_protected_or_answers_the_query(agents: Agents) -> None:
     brain = agents.brain(scope="project:shop")
     asked = brain.remember("the warehouse door code is in the vault")
-    kept = brain.remember("never deploy on Fridays")
-    brain.protect(kept)
+    rule = brain.remember("never deploy on Fridays")
+    brain.protect(rule)
     for number in range(300):
         brain.remember(f"stock of article {number} was counted")
     for _ in range(20):
         brain.search("warehouse door vault", k=1)
     agents.clock.time += 60 * DAY
     ctx = agents.brain().orient(project="shop")
-    first = [one.id for one in ctx.memories[:10]]
-    assert {asked, kept} <= set(first)
+    first = [memory.id for memory in ctx.memories[:10]]
+    assert {asked, rule} <= set(first)
     found = agents.brain().orient(project="shop", query="how often was article 17 counted").memories[0]
     assert found.content == "stock of article 17 was counted"
 
@@ -160,9 +160,9 @@ def test_a_session_sees_its_scope_and_what_that_includes_and_nobodys_private_mem
     ada.relate("Till", "stands_beside", "Vault")
     bobs, adas = bob.orient(project="shop"), agents.brain("ada").orient(project="shop")
     assert set(titles(bobs.memories)) == {"known to all", "of the shop"}
-    assert [(str(one), one.neighbours) for one in bobs.entities] == [("Till", ())]
+    assert [(str(surrounded), surrounded.neighbours) for surrounded in bobs.entities] == [("Till", ())]
     assert "ada's own" in titles(adas.memories)
-    assert {str(one) for one in adas.entities} == {"Till", "Vault"}
+    assert {str(surrounded) for surrounded in adas.entities} == {"Till", "Vault"}
 
 
 def test_the_configuration_says_which_scopes_a_scope_includes(agents: Agents) -> None:
@@ -208,7 +208,7 @@ def test_a_session_is_not_told_again_what_it_has_seen_or_wrote(agents: Agents) -
     agents.clock.time += 5
     agents.brain("bob", scope="project:shop").entity("Till", "tool", observations=["is broken"])
     changed = agents.brain("ada").orient(project="shop", session="s1")
-    assert [one.id for one in changed.entities] == [bobs_entity]
+    assert [surrounded.id for surrounded in changed.entities] == [bobs_entity]
 
     lost = agents.brain("ada").orient(project="shop", session="s1", repeat=True)
     assert set(titles(lost.memories)) == {"bob's fact", "ada's own fact"}

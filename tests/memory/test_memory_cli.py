@@ -65,7 +65,7 @@ def test_every_kind_is_kept_with_its_fields_and_found_by_its_words(sb: CommandLi
     assert by_kind["decision"][0]["details"]["rationale"] == "the server controls the window"
     assert by_kind["decision"][0]["tags"] == ["http"]
     assert by_kind["event"][0]["category"] == "error"
-    assert [one["details"]["observations"] for one in by_kind["entity"]] == [["100 req/15s", "returns 429"]]
+    assert [item["details"]["observations"] for item in by_kind["entity"]] == [["100 req/15s", "returns 429"]]
 
 
 def test_long_texts_come_by_stdin(sb: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,7 +118,7 @@ def test_an_explanation_adds_up_to_the_score(sb: CommandLine) -> None:
     for options in ((), ("--fusion",), ("--benchmark",)):
         (hit, *_) = sb("memory", "search", "limits", "--explain", *options, "--json").json["items"]
         stages = hit["explanation"].values()
-        assert sum(one["value"] * one["weight"] for one in stages) == pytest.approx(hit["score"])
+        assert sum(stage["value"] * stage["weight"] for stage in stages) == pytest.approx(hit["score"])
         assert " = " in sb("memory", "search", "limits", "--explain", *options).out
 
 
@@ -209,14 +209,14 @@ def test_an_operator_may_forget_what_is_private_to_an_agent_and_other_agents_may
 def test_the_graph_is_a_tree_in_which_each_memory_stands_once(sb: CommandLine) -> None:
     for name in ("gateway", "orders", "billing"):
         saved_id(sb, "entity", name, "service")
-    for one, other in (("gateway", "orders"), ("orders", "billing"), ("billing", "gateway")):
-        assert sb("memory", "relate", one, "calls", other).code == 0
+    for item, other in (("gateway", "orders"), ("orders", "billing"), ("billing", "gateway")):
+        assert sb("memory", "relate", item, "calls", other).code == 0
     shown = sb("memory", "graph", "Gateway", "--depth", "5").out
     assert [shown.count(f"entity {name} ") for name in ("gateway", "orders", "billing")] == [1, 1, 1]
     assert "─ calls → entity orders" in shown
     assert "─ ← calls entity billing" in shown
     tree = sb("memory", "graph", "gateway", "--json").json
-    assert {one["memory"]["content"] for one in tree["neighbours"]} == {"orders", "billing"}
+    assert {neighbour["memory"]["content"] for neighbour in tree["neighbours"]} == {"orders", "billing"}
     alone = saved_id(sb, "entity", "mail", "service")
     assert "related to nothing" in sb("memory", "graph", alone).err
 
@@ -224,8 +224,8 @@ def test_the_graph_is_a_tree_in_which_each_memory_stands_once(sb: CommandLine) -
 def test_a_name_that_two_scopes_have_has_to_be_told_apart_by_its_id(sb: CommandLine) -> None:
     first = saved_id(sb, "entity", "Ada", "person", "--project", "one")
     saved_id(sb, "entity", "Ada", "person", "--project", "two")
-    code, said = error(sb, "forget", "ada", "--reason", "x")
-    assert (code, said) == (2, "2 entities are named 'ada'")
+    code, message = error(sb, "forget", "ada", "--reason", "x")
+    assert (code, message) == (2, "2 entities are named 'ada'")
     assert sb("memory", "forget", first, "--reason", "x").code == 0
 
 
@@ -365,10 +365,10 @@ def test_the_shell_completes_scopes_kinds_and_categories(
 
 
 def test_json_of_every_command_is_one_document(sb: CommandLine) -> None:
-    one = json.loads(sb("memory", "remember", "x", "--json").out)
-    assert one["created_at"].endswith("Z")
-    assert one["content"] == "x"
-    for arguments in (("search", "x"), ("graph", one["id"]), ("stats",)):
+    memory = json.loads(sb("memory", "remember", "x", "--json").out)
+    assert memory["created_at"].endswith("Z")
+    assert memory["content"] == "x"
+    for arguments in (("search", "x"), ("graph", memory["id"]), ("stats",)):
         assert sb("memory", *arguments, "--json").json
     assert sb("memory", "graph", "mem_none", "--json").json["error"]["kind"] == "not_found"
 
@@ -402,8 +402,8 @@ def test_gate_says_what_is_not_saved_and_what_is_quarantined_and_compares_neithe
         "not saved",
         "reason: personal data (phone), which global does not keep",
     ]
-    held = sb("memory", "gate", "The queue drains at night.", "--source", "tool-output")
-    assert held.out.splitlines() == [
+    outcome = sb("memory", "gate", "The queue drains at night.", "--source", "tool-output")
+    assert outcome.out.splitlines() == [
         "saved, and quarantined until a person releases it",
         "reason: tool-output is an untrusted source",
     ]

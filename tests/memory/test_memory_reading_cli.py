@@ -103,7 +103,7 @@ def test_a_history_says_who_changed_what_and_why(sb: CommandLine) -> None:
     assert "observations: ['likes tea'] → ['likes tea', 'likes coffee']" in shown
     assert "forget by operator, version 2: she left" in shown
     items = sb("memory", "history", record, "--json").json["items"]
-    assert [one["operation"] for one in items] == ["keep", "update", "forget"]
+    assert [item["operation"] for item in items] == ["keep", "update", "forget"]
 
 
 def test_hostile_text_forges_no_line(sb: CommandLine) -> None:
@@ -113,8 +113,8 @@ def test_hostile_text_forges_no_line(sb: CommandLine) -> None:
     sb("memory", "search", HOSTILE, "--agent", HOSTILE)
     sb("memory", "protect", record, "--reason", HOSTILE)
     for verb in ("show", "why", "history", "graph"):
-        for one in (record, other):
-            shown = sb("memory", verb, one)
+        for item in (record, other):
+            shown = sb("memory", verb, item)
             assert shown.code == 0
             assert not set("\x1b\x07\r") & set(shown.out + shown.err)
             assert not any(line.startswith("mem_fake") for line in shown.out.splitlines())

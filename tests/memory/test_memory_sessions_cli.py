@@ -47,9 +47,9 @@ def test_wrap_up_derives_what_it_is_not_told_from_the_sessions_own_writes(sb: Co
     packet = sb("memory", "resume", *PROJECT, "--agent", "bob", "--json").json
     assert packet["open_loops"] == ["pagination not yet implemented"]
     assert packet["sender"] == "ada"
-    told = sb("memory", "wrap-up", "done", *PROJECT, "--goal", "g", "--open-loop", "a", "--open-loop", "b",
+    handoff = sb("memory", "wrap-up", "done", *PROJECT, "--goal", "g", "--open-loop", "a", "--open-loop", "b",
               "--next-step", "n", "--agent", "bob", "--json").json  # fmt: skip
-    assert (told["goal"], told["open_loops"], told["next_step"]) == ("g", ["a", "b"], "n")
+    assert (handoff["goal"], handoff["open_loops"], handoff["next_step"]) == ("g", ["a", "b"], "n")
 
 
 def test_a_handoff_is_taken_over_once_and_by_whom_it_is_for(sb: CommandLine) -> None:
@@ -77,7 +77,7 @@ def test_thinking_follows_relations_and_says_which(sb: CommandLine) -> None:
         sb("memory", "entity", name, "service")
     sb("memory", "relate", "gateway", "calls", "orders")
     sb("memory", "relate", "orders", "bills", "billing")
-    found = {one["content"]: one for one in sb("memory", "think", "gateway", "--json").json["items"]}
+    found = {item["content"]: item for item in sb("memory", "think", "gateway", "--json").json["items"]}
     assert {"gateway", "orders", "billing"} <= set(found)
     shown = sb("memory", "think", "gateway").out
     assert "activation 1.00" in shown

@@ -24,14 +24,14 @@ def test_a_name_may_be_as_long_as_it_may_be_and_no_longer() -> None:
 @pytest.mark.parametrize("name", [LONG, " ", "\ud800", 5], ids=["long", "blank", "half a pair", "no text"])
 def test_what_can_be_no_name_is_refused_before_anything_is_written(name: str, tmp_path: Path) -> None:
     brain = Brain("ada", path=tmp_path / "one.db")
-    one, other = brain.remember("the API is versioned"), brain.remember("clients send a header")
+    fact, other = brain.remember("the API is versioned"), brain.remember("clients send a header")
     before = brain.database.query("SELECT count(*) FROM record_history"), brain.scope
     for write in (
         lambda: Brain(name, database=brain.database),
         lambda: Brain("ada", database=brain.database, stack=name),
         lambda: Brain("ada", database=brain.database, session=name),
         lambda: brain.orient("shop", session=name),
-        lambda: brain.relate(one, name, other),
+        lambda: brain.relate(fact, name, other),
         lambda: brain.handoff("ship it", "almost done", [], "tag it", recipient=name),
         lambda: SQLiteStack(name, database=brain.database),
         lambda: Entity(name),

@@ -40,7 +40,7 @@ DOORS: dict[str, Callable[[Brain], object]] = {
     "event": lambda brain: brain.log(SAID),
     "bulk": a_bulk,
     "entity": lambda brain: brain.entity(SAID, "service", observations=[SAID], properties={SAID: SAID}),
-    "observed later": lambda brain: [brain.entity("api", "service", observations=[one]) for one in ("x", SAID)],
+    "observed later": lambda brain: [brain.entity("api", "service", observations=[item]) for item in ("x", SAID)],
     "named secret": lambda brain: brain.entity("api", "service", properties={"token": TOKEN, "Password": TOKEN}),
     "relation": lambda brain: brain.relate(brain.remember("a"), SAID[:150], brain.remember("b")),
     "handoff": lambda brain: brain.handoff(SAID, SAID, [SAID], SAID),
@@ -60,8 +60,8 @@ def test_a_secret_is_masked_wherever_it_stands_in_a_batch(at: int, home: Path) -
     texts[at] = SAID
     with Brain("scribe") as brain:
         uids = brain.writer.keep_all([Event(text) for text in texts[:40]], Place(brain.stack))
-        kept = brain.space.records.known(uids)
-        assert [kept[uid]["text"] for uid in uids] == [*texts[:at], MASKED, *texts[at + 1 : 40]]
+        stored = brain.space.records.known(uids)
+        assert [stored[uid]["text"] for uid in uids] == [*texts[:at], MASKED, *texts[at + 1 : 40]]
         assert list(brain.masked) == ["github_token"]
     assert TOKEN.encode() not in everything_in(home)
 
@@ -77,11 +77,11 @@ def test_no_door_into_memory_lets_a_secret_in(door: Callable[[Brain], object], h
 
 def test_what_was_masked_is_said_and_the_rest_is_kept_and_found() -> None:
     with Brain("scribe") as brain:
-        kept = brain.remember(f"{SAID}, paid by {CARD}, or ask ada@example.org; {VAULT}")
+        uid = brain.remember(f"{SAID}, paid by {CARD}, or ask ada@example.org; {VAULT}")
         assert list(brain.masked) == ["github_token", "vault_token", "card"]
-        text = brain.get(kept).content
+        text = brain.get(uid).content
         assert text == f"{MASKED}, paid by [redacted:card], or ask ada@example.org; [redacted:vault_token]"
-        assert brain.search(f"deploy with {TOKEN}")[0].id == kept
+        assert brain.search(f"deploy with {TOKEN}")[0].id == uid
         assert list(brain.masked) == ["github_token"]
         assert brain.remember("no secret at all")
         assert not brain.masked
@@ -187,10 +187,10 @@ def test_texts_without_secrets_are_kept_found_and_ranked_as_before() -> None:
         "commit 3f786850e387550fdab836ed7e6dc881de23001b broke the build",
     ]
     with Overseer() as brain:
-        kept = [brain.remember(text) for text in texts]
+        uids = [brain.remember(text) for text in texts]
         assert not brain.masked
-        assert [brain.get(one).content for one in kept] == texts
-        assert [brain.search(text)[0].id for text in texts] == kept
+        assert [brain.get(uid).content for uid in uids] == texts
+        assert [brain.search(text)[0].id for text in texts] == uids
 
 
 def test_a_record_that_cannot_be_kept_tells_nothing_of_its_secret() -> None:

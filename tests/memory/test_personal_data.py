@@ -78,7 +78,7 @@ def test_redacted_value_reaches_no_file(scope: str, runtime: Runtime, home: Path
     brain.wrap_up(TEXT, goal=TEXT)
     assert f"call Grace: {REDACTED}" in contents(brain)
     assert b"5550199" not in b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
-    assert {one.action for one in met(runtime.database)} == {"redact"}
+    assert {item.action for item in met(runtime.database)} == {"redact"}
 
 
 def test_scope_that_drops_refuses_the_write_and_logs_it_without_a_record(runtime: Runtime) -> None:
@@ -86,7 +86,7 @@ def test_scope_that_drops_refuses_the_write_and_logs_it_without_a_record(runtime
     with pytest.raises(PersonalDataRefused, match="not saved: it holds personal data \\(phone\\)"):
         brain.remember(TEXT)
     assert contents(brain) == []
-    assert [(one.record, one.action) for one in met(runtime.database)] == [("", "drop")]
+    assert [(item.record, item.action) for item in met(runtime.database)] == [("", "drop")]
 
 
 def test_escalated_memory_is_found_once_it_is_released(runtime: Runtime) -> None:
@@ -95,9 +95,9 @@ def test_escalated_memory_is_found_once_it_is_released(runtime: Runtime) -> None
     assert contents(brain) == []
     authority = Authority(runtime.config.operators.file, runtime.log)
     quarantine = Quarantine(brain.space, runtime.log, authority)
-    [held] = quarantine.items()
-    assert (held.id, held.reason) == (record, "personal data (phone)")
-    quarantine.release([held], by=Label("ana"), reason="the customer agreed")
+    [item] = quarantine.items()
+    assert (item.id, item.reason) == (record, "personal data (phone)")
+    quarantine.release([item], by=Label("ana"), reason="the customer agreed")
     assert contents(brain) == [TEXT]
 
 
@@ -118,7 +118,7 @@ def test_reader_without_a_right_to_it_sees_masks_on_every_way(runtime: Runtime) 
         reader.search("Grace lighthouse"), reader.get(record), reader.look_up("Grace"), reader.history("Grace"),
         reader.think("Grace lighthouse"), reader.why(record), reader.graph(record), reader.orient(query="Grace lighthouse"),
     ]  # fmt: skip
-    assert all("5550199" not in repr(one) for one in ways)
+    assert all("5550199" not in repr(collection) for collection in ways)
     assert reader.get(record).content == REDACTED
     assert writer.get(record).content == TEXT
     assert Overseer(database=runtime.database, config=runtime.config).get(record).content == TEXT
@@ -151,7 +151,7 @@ def test_retention_names_what_is_past_it_by_the_longest_rule(runtime: Runtime, c
 
     def due() -> list[tuple[str, str, bool]]:
         found = overdue(brain.space, runtime.config.memory, clock.now())
-        return [(one.id, one.rule, one.protected) for one in found]
+        return [(item.id, item.rule, item.protected) for item in found]
 
     clock.time += 2 * DAY - 1
     assert due() == []
@@ -166,24 +166,27 @@ def test_retention_of_a_category_takes_no_other(runtime: Runtime, clock: Steered
     lesson = brain.remember("Restart the queue before the workers", "lesson")
     brain.remember("The queue is in Oslo", "environment")
     clock.time += 5 * DAY
-    assert [(one.id, one.rule) for one in overdue(brain.space, runtime.config.memory, clock.now())] == [
+    assert [(item.id, item.rule) for item in overdue(brain.space, runtime.config.memory, clock.now())] == [
         (lesson, "team:*/lesson")
     ]
 
 
 def test_commands_list_and_erase(runtime: Runtime, sb: CommandLine) -> None:
-    kept = runtime.brain("ada", scope="project:a").remember(TEXT, subject_ids=["grace"])
+    active = runtime.brain("ada", scope="project:a").remember(TEXT, subject_ids=["grace"])
     saved = sb("memory", "remember", TEXT, "--scope", "project:wait", "--agent", "ada")
-    held = saved.out.strip()
+    quarantined = saved.out.strip()
     assert "quarantined: no agent finds it until a person releases it" in saved.err
     assert "personal data (phone)" in sb("quarantine", "list").out
     listed = sb("memory", "pii", "list", "--json").json["items"]
-    assert [(one["record"], one["action"]) for one in listed] == [(held, "escalate"), (kept, "keep")]
+    assert [(item["record"], item["action"]) for item in listed] == [
+        (quarantined, "escalate"),
+        (active, "keep"),
+    ]
     assert PHONE not in sb("memory", "pii", "list").out
     done = sb("memory", "forget-subject", "grace", "--reason", "asked for it", "--yes", "--json")
-    assert (done.code, done.json["ids"]) == (0, [kept]), done.err
+    assert (done.code, done.json["ids"]) == (0, [active]), done.err
     done = sb("memory", "pii", "erase", "--label", "phone", "--reason", "not needed", "--yes", "--json")
-    assert (done.code, done.json["ids"]) == (0, [held]), done.err
+    assert (done.code, done.json["ids"]) == (0, [quarantined]), done.err
     assert sb("memory", "pii", "list", "--json").json == {"items": []}
 
 
@@ -192,7 +195,7 @@ def test_retention_command_erases_only_when_told(
 ) -> None:
     clock.time = 1_600_000_000.0
     old = runtime.brain("ada", scope="project:a").log("the lamp went out")
-    assert [one["id"] for one in sb("memory", "retention", "--json").json["items"]] == [old]
+    assert [item["id"] for item in sb("memory", "retention", "--json").json["items"]] == [old]
     done = sb("memory", "retention", "--apply", "--yes", "--json")
     assert (done.code, done.json["ids"]) == (0, [old]), done.err
     assert sb("memory", "retention", "--json").json == {"items": []}
@@ -204,6 +207,6 @@ def test_what_a_stack_saves_follows_the_rule_of_its_scope(home: Path) -> None:
     (home / "config.yaml").write_text(rule, encoding="utf-8")
     stack = SQLiteStack("self", components=[])
     note = stack.save_note(Note("n1", "self", TEXT))
-    kept = stack.get_memory("note", note)
-    assert kept is not None
-    assert kept.content == REDACTED
+    stored = stack.get_memory("note", note)
+    assert stored is not None
+    assert stored.content == REDACTED

@@ -27,7 +27,7 @@ values = st.recursive(
 
 def shape(value: Any) -> Any:
     if isinstance(value, dict):
-        return [shape(one) for one in value.values()]
+        return [shape(item) for item in value.values()]
     if isinstance(value, list | tuple):
         return type(value)(map(shape, value))
     return type(value)

@@ -17,18 +17,18 @@ def overseer(desk: Desk) -> Overseer:
     return Overseer(database=desk.database, config=desk.config, clock=desk.clock, ids=desk.ids)
 
 
-def outline(one: Origin) -> object:
+def outline(origin: Origin) -> object:
     """What a memory says, and what it was made from."""
-    said = one.memory.content if one.memory else f"{one.reference} {one.standing}".strip()
-    below = [outline(other) for other in one.origins]
-    return (said, *below) if below else said + (" again" if one.again else "")
+    text = origin.memory.content if origin.memory else f"{origin.reference} {origin.standing}".strip()
+    below = [outline(other) for other in origin.origins]
+    return (text, *below) if below else text + (" again" if origin.again else "")
 
 
 def test_a_conclusion_leads_back_to_what_was_seen(desk: Desk) -> None:
     brain = desk.brain("analyst")
     seen = brain.log("the API answered 429")
-    told = brain.remember("the vendor says 100 requests in 15 s", source_type="derived")
-    limit = brain.remember("the limit is 100/15s", derived_from=[f"event:{seen}", told, "call:call_0042"])
+    claim = brain.remember("the vendor says 100 requests in 15 s", source_type="derived")
+    limit = brain.remember("the limit is 100/15s", derived_from=[f"event:{seen}", claim, "call:call_0042"])
     conclusion = brain.remember("wait for Retry-After", derived_from=[limit, seen, "mem_elsewhere"])
     found = brain.why(conclusion)
     assert outline(found) == (
@@ -78,10 +78,10 @@ def test_circles_and_endless_chains_end(desk: Desk) -> None:
         found, depth = found.origins[0], depth + 1
     assert (depth, found.left_out) == (DEEPEST, 1)
 
-    one, other = brain.remember("hen"), brain.remember("egg")
-    desk.brain().relate(one, "derived_from", other)
-    brain.relate(other, "derived_from", one)
-    assert outline(brain.why(one)) == ("hen", ("egg", "hen again"))
+    hen, other = brain.remember("hen"), brain.remember("egg")
+    desk.brain().relate(hen, "derived_from", other)
+    brain.relate(other, "derived_from", hen)
+    assert outline(brain.why(hen)) == ("hen", ("egg", "hen again"))
 
     many = [brain.remember(f"leaf {number}") for number in range(MOST_ORIGINS + 3)]
     wide = brain.why(brain.remember("the crown", derived_from=many))
@@ -95,15 +95,15 @@ def test_the_history_says_who_changed_what_from_what_to_what(desk: Desk) -> None
     desk.brain("other").entity("ada", "person", observations=["likes coffee"])
     brain.forget(uid, "she left")
     brain.recover(uid, "she is back")
-    kept, said_again, forgotten, recovered = brain.history(uid)
-    assert (kept.actor, kept.operation, kept.version, kept.changed) == ("clerk", "keep", 1, {})
+    change, said_again, forgotten, recovered = brain.history(uid)
+    assert (change.actor, change.operation, change.version, change.changed) == ("clerk", "keep", 1, {})
     assert (said_again.actor, said_again.operation, said_again.version) == ("other", "update", 2)
     assert said_again.changed["observations"] == (["likes tea"], ["likes tea", "likes coffee"])
     assert "text" not in said_again.changed
     assert (forgotten.reason, forgotten.version) == ("she left", 2)
     assert forgotten.changed == {"state": ("active", "forgotten"), "strength": (1.0, 0.0)}
     assert recovered.changed == {"state": ("forgotten", "active"), "strength": (0.0, 1.0)}
-    assert kept.at < said_again.at
+    assert change.at < said_again.at
 
 
 def test_the_history_of_what_was_erased_says_that_and_nothing_of_what_it_was(desk: Desk) -> None:
@@ -112,7 +112,11 @@ def test_the_history_of_what_was_erased_says_that_and_nothing_of_what_it_was(des
     brain.entity("Ada", "person", observations=["likes coffee"])
     erase(desk.space, desk.log, [uid], actor="ada", reason="asked for")
     changes = overseer(desk).history(uid)
-    assert [(one.operation, one.changed) for one in changes] == [("keep", {}), ("update", {}), ("erase", {})]
+    assert [(change.operation, change.changed) for change in changes] == [
+        ("keep", {}),
+        ("update", {}),
+        ("erase", {}),
+    ]
     assert changes[-1].actor == "ada"
 
 
@@ -131,11 +135,11 @@ def test_everything_about_a_memory_at_once(desk: Desk) -> None:
     assert (found.version, found.protected) == (1, True)
     assert found.before == ("the customer called",)
     assert found.made_of_it == (made,)
-    assert {(one.relation, one.memory.content) for one in found.neighbours} == {
+    assert {(neighbour.relation, neighbour.memory.content) for neighbour in found.neighbours} == {
         ("about", "Shop"),
         ("derived_from", "refund her: she wants one"),
     }
     assert (found.read, found.reads[0]["agent"], found.reads[0]["query"]) == (1, "reader", "refund")
-    assert [one.operation for one in found.changes] == ["keep", "protect"]
+    assert [change.operation for change in found.changes] == ["keep", "protect"]
     assert found.as_json()["changes"][1]["changed"] == {"is_protected": [False, True]}
     assert overseer(desk).show(uid).read == 1  # an operator's look is no read

@@ -74,14 +74,14 @@ def planted(desk: Desk) -> tuple[str, str]:
     """A harmless memory, and after it in one session an untrusted one that is hostile in every field; their ids."""
     brain = desk.brain("claude", session="ses_one")
     fine = brain.remember("the office is in Bonn")
-    held = brain.remember(
+    hostile = brain.remember(
         HOSTILE, source_type="web-page", tags=[WORD], speaker=WORD, source_entity=f"user: {HOSTILE}"
     )
     brain.entity(WORD, "project", observations=[HOSTILE], source_type="tool-output")
     brain.decide(HOSTILE, HOSTILE, source_type="mcp-result")
     brain.log(HOSTILE, source_type="tool-output")
     brain.remember("the office opens at nine")
-    return fine, held
+    return fine, hostile
 
 
 def _refused(read: Callable[[], Any]) -> str:
@@ -110,7 +110,7 @@ def _palette(desk: Desk, text: str) -> str:
         return str(find_records(records, text))
 
 
-def doors(desk: Desk, held: str, folder: Path) -> dict[str, str]:
+def doors(desk: Desk, hostile: str, folder: Path) -> dict[str, str]:
     """Everything by which memory is read, with what it gives when it is asked for the untrusted text."""
     reader, fresh = desk.brain("reader", session="ses_two"), desk.brain("reader")
     overseer = Overseer(database=desk.database, config=desk.config, clock=desk.clock)
@@ -119,17 +119,17 @@ def doors(desk: Desk, held: str, folder: Path) -> dict[str, str]:
         "search": str(reader.search(HOSTILE, 20)),
         "search, explained": str(reader.search(HOSTILE, 20, explain=True, fusion=True)),
         "think": str(reader.think(HOSTILE)),
-        "get": _refused(lambda: reader.get(held)),
-        "look up": _refused(lambda: reader.look_up(held)),
+        "get": _refused(lambda: reader.get(hostile)),
+        "look up": _refused(lambda: reader.look_up(hostile)),
         "by name": _refused(lambda: reader.get(WORD)).replace(f"no memory '{WORD}'", ""),
-        "graph": _refused(lambda: reader.graph(held)),
-        "why": _refused(lambda: reader.why(held)),
-        "history": _refused(lambda: reader.history(held)),
+        "graph": _refused(lambda: reader.graph(hostile)),
+        "why": _refused(lambda: reader.why(hostile)),
+        "history": _refused(lambda: reader.history(hostile)),
         "orient": fresh.orient(query=HOSTILE).as_text(),
         "wrap up": str(desk.brain("claude", session="ses_one").wrap_up("done")),
         "resume": str(reader.resume()),
         "operator's search": str(overseer.search(HOSTILE, 20)),
-        "operator's show": _refused(lambda: overseer.show(held)),
+        "operator's show": _refused(lambda: overseer.show(hostile)),
         "bundle": _exported(desk, folder, ""),
         "agent's bundle": _exported(desk, folder, "reader"),
         "markdown": "".join(markdown(desk.space, stack="default")),
@@ -140,7 +140,7 @@ def doors(desk: Desk, held: str, folder: Path) -> dict[str, str]:
         "stack episodes": str(stack.get_episodes(include_forgotten=True)),
         "stack relationships": str(stack.get_relationships()),
         "stack relationship": str(stack.get_relationship(WORD)),
-        "stack get": str(stack.get_memory("belief", held)),
+        "stack get": str(stack.get_memory("belief", hostile)),
         "stack dump": stack.dump(include_forgotten=True),
         "stack json": stack.dump(format="json", include_forgotten=True),
         "console list": _browsed(desk, ""),
@@ -152,14 +152,14 @@ def doors(desk: Desk, held: str, folder: Path) -> dict[str, str]:
 @pytest.mark.parametrize("embedder", ["none", "static"])
 def test_no_door_gives_quarantined_text(home: Path, tmp_path: Path, embedder: str) -> None:
     desk = Desk(home, embedder=embedder, quarantine=", ".join(DEFAULTS))
-    fine, held = planted(desk)
-    found = doors(desk, held, tmp_path)
+    fine, hostile = planted(desk)
+    found = doors(desk, hostile, tmp_path)
     assert {name for name, text in found.items() if WORD in text.lower()} == set()
     assert fine in found["orient"], "the harmless one is there"
-    item = quarantine_of(desk).show(held)
+    item = quarantine_of(desk).show(hostile)
     quarantine_of(desk).release([item], by=BY, reason="checked")
     (tmp_path / "again").mkdir()
-    released = doors(desk, held, tmp_path / "again")
+    released = doors(desk, hostile, tmp_path / "again")
     blind = {
         "by name",
         "history",
@@ -187,7 +187,7 @@ def test_the_listed_sources_are_quarantined_and_no_others(desk: Desk, source: st
 )
 def test_quarantine_reaches_exactly_what_is_derived(edges: list[list[int]], first: int) -> None:
     """Random graphs: record n is derived from some before it; one is quarantined before, or after all were written."""
-    sources = [[one % number for one in some] if number else [] for number, some in enumerate(edges)]
+    sources = [[item % number for item in some] if number else [] for number, some in enumerate(edges)]
     first %= len(edges)
     wanted = {first}
     for number, some in enumerate(sources):
@@ -201,22 +201,22 @@ def test_quarantine_reaches_exactly_what_is_derived(edges: list[list[int]], firs
             uids: list[str] = []
             for number, some in enumerate(sources):
                 source = "web-page" if early and number == first else "agent-written"
-                derived = [uids[one] for one in some]
+                derived = [uids[item] for item in some]
                 uids.append(brain.remember(f"n{number}", source_type=source, derived_from=derived or None))
             if not early:
                 Quarantine(brain.space, log, Authority(None, log)).add(
                     [uids[first]], by=BY, reason="compromised"
                 )
             known = brain.space.records.known(uids)
-        held = {number for number, uid in enumerate(uids) if known[uid]["state"] == "quarantined"}
-        assert held == wanted
+        quarantined = {number for number, uid in enumerate(uids) if known[uid]["state"] == "quarantined"}
+        assert quarantined == wanted
         database.close()
 
 
 def test_what_names_a_source_of_another_agent_is_quarantined_too(desk: Desk) -> None:
     private = desk.brain("ada").remember(HOSTILE, source_type="web-page", private=True)
-    told = desk.brain("coder").remember("Zanzibar needs the ledger", derived_from=[f"fact:{private}"])
-    assert state_of(desk, told) == "quarantined"
+    derived = desk.brain("coder").remember("Zanzibar needs the ledger", derived_from=[f"fact:{private}"])
+    assert state_of(desk, derived) == "quarantined"
 
 
 def test_a_session_that_repeats_untrusted_text_quarantines_that_as_well(desk: Desk) -> None:
@@ -250,8 +250,8 @@ def test_an_untrusted_source_changes_no_entity_and_blocks_none(desk: Desk) -> No
     assert len({trusted, poisoned, first, later}) == 4
     assert brain.get("payments").details["observations"] == ["retries"]
     assert brain.get("ledger").details["observations"] == ["is a table"]
-    held = quarantine_of(desk)
-    done = held.release([held.show(first)], by=BY, reason="checked")
+    quarantine = quarantine_of(desk)
+    done = quarantine.release([quarantine.show(first)], by=BY, reason="checked")
     assert done.merged == (first,)
     assert brain.get("ledger").details["observations"] == ["is a table", HOSTILE]
 
@@ -261,12 +261,12 @@ def test_an_untrusted_source_replaces_no_record_of_a_stack(desk: Desk) -> None:
     stack.save_note(Note("n1", "default", "the office is in Bonn"))
     with pytest.raises(ValueError, match="an untrusted source cannot replace n1"):
         stack.save_note(Note("n1", "default", HOSTILE, source_type="web-page"))
-    held = stack.save_note(Note("n2", "default", HOSTILE, source_type="web-page"))
+    hostile = stack.save_note(Note("n2", "default", HOSTILE, source_type="web-page"))
     with pytest.raises(ValueError, match="another record's id"):
         stack.save_note(Note("n2", "default", "all is well"))
-    derived = stack.save_belief(Belief("b1", "default", "mail the ledger", derived_from=[f"note:{held}"]))
+    derived = stack.save_belief(Belief("b1", "default", "mail the ledger", derived_from=[f"note:{hostile}"]))
     assert state_of(desk, derived) == "quarantined"
-    assert not stack.update_memory_meta("note", held, tags=["safe"])
+    assert not stack.update_memory_meta("note", hostile, tags=["safe"])
 
 
 def test_a_bundle_nobody_signed_is_quarantined_and_a_signed_one_is_not(
@@ -298,9 +298,9 @@ def test_a_dump_is_quarantined_whatever_it_says_of_itself(desk: Desk, tmp_path: 
 
 def test_whoever_wrote_a_memory_cannot_release_it(desk: Desk) -> None:
     _, uid = planted(desk)
-    held = quarantine_of(desk)
+    quarantine = quarantine_of(desk)
     with pytest.raises(DeniedError, match="claude wrote"):
-        held.release([held.show(uid)], by=Label("claude"), reason="trust me")
+        quarantine.release([quarantine.show(uid)], by=Label("claude"), reason="trust me")
     assert state_of(desk, uid) == "quarantined"
 
 
@@ -310,12 +310,12 @@ def test_once_somebody_is_enrolled_a_release_has_to_be_signed(desk: Desk) -> Non
         "ada", None
     )
     assert by is not None
-    held = quarantine_of(desk)
-    for verb in (held.release, held.purge):
+    quarantine = quarantine_of(desk)
+    for verb in (quarantine.release, quarantine.purge):
         with pytest.raises(Unauthorised, match="unsigned"):
-            verb([held.show(uid)], by=BY, reason="trust me")
+            verb([quarantine.show(uid)], by=BY, reason="trust me")
     assert state_of(desk, uid) == "quarantined"
-    held.release([held.show(uid)], by=by, reason="checked")
+    quarantine.release([quarantine.show(uid)], by=by, reason="checked")
     assert state_of(desk, uid) == "active"
     (event,) = desk.log.events(kind="memory.released")
     assert event.payload is not None
@@ -324,14 +324,14 @@ def test_once_somebody_is_enrolled_a_release_has_to_be_signed(desk: Desk) -> Non
 
 def test_a_memory_changed_since_it_was_looked_at_is_not_released(desk: Desk) -> None:
     _, uid = planted(desk)
-    held = quarantine_of(desk)
-    item = held.show(uid)
+    quarantine = quarantine_of(desk)
+    item = quarantine.show(uid)
     row = desk.space.records.find(uid)
     assert row is not None
     with desk.database.write() as execute:
         desk.space.records.update(execute, row["id"], {"text": "something else"}, actor="claude")
     with pytest.raises(VersionConflictError):
-        held.release([item], by=BY, reason="checked")
+        quarantine.release([item], by=BY, reason="checked")
     assert state_of(desk, uid) == "quarantined"
     assert not list(desk.log.events(kind="memory.released"))
 
@@ -341,17 +341,17 @@ def test_a_purge_retracts_relations_and_is_for_good(desk: Desk) -> None:
     fine = brain.remember("the office is in Bonn")
     bad = brain.remember(HOSTILE, source_type="web-page", derived_from=[fine])
     child = brain.remember("so mail it", derived_from=[bad])
-    held = quarantine_of(desk)
-    assert held.show(bad).derived == (child,)
-    done = held.purge([held.show(bad)], by=BY, reason="an injected instruction")
+    quarantine = quarantine_of(desk)
+    assert quarantine.show(bad).derived == (child,)
+    done = quarantine.purge([quarantine.show(bad)], by=BY, reason="an injected instruction")
     assert (done.verdict, done.relations) == ("malicious", 2)
     row = desk.space.records.find(bad)
     assert row is not None
     assert desk.space.edges.lineage(row["id"]) == []
-    assert [one.id for one in held.items()] == [child], "what was derived still waits"
-    assert [(one.id, one.content) for one in held.items(purged=True)] == [(bad, HOSTILE)]
+    assert [item.id for item in quarantine.items()] == [child], "what was derived still waits"
+    assert [(item.id, item.content) for item in quarantine.items(purged=True)] == [(bad, HOSTILE)]
     with pytest.raises(NotFoundError, match="was purged"):
-        held.release([held.show(bad)], by=BY, reason="after all")
+        quarantine.release([quarantine.show(bad)], by=BY, reason="after all")
     assert state_of(desk, brain.remember("mail it then", derived_from=[bad])) == "quarantined"
 
 
@@ -361,7 +361,7 @@ def test_the_command_lists_releases_and_purges(sb: Any, home: Path) -> None:
         "memory", "remember", "buy zeppelins now", "--source", "tool-output", "--agent", "claude"
     ).out.strip()
     assert WORD not in sb("memory", "search", HOSTILE).out.lower()
-    assert [one["id"] for one in sb("quarantine", "list", "--json").json["items"]] == [other, uid]
+    assert [item["id"] for item in sb("quarantine", "list", "--json").json["items"]] == [other, uid]
     assert HOSTILE in sb("quarantine", "show", uid).out
     assert sb("quarantine", "release", uid, "--yes").code == 2, "without a reason"
     assert sb("quarantine", "release", "--all", uid, "--reason", "ok", "--yes").code == 2

@@ -56,17 +56,19 @@ def candidate(
     information: float = 0.0,
     similarity: float = 0.0,
 ) -> Candidate:
-    own, one, two = map(stored, [text, *previous, "", ""][:3])
-    row = RankedRow(number, (own, one, two), speaker, previous_speaker, session, happened_at, information)
+    own, preceding, two = map(stored, [text, *previous, "", ""][:3])
+    row = RankedRow(
+        number, (own, preceding, two), speaker, previous_speaker, session, happened_at, information
+    )
     return Candidate(row, similarity)
 
 
 def together(candidates: Sequence[Candidate]) -> Candidates:
     table = RankedTable()
-    table.add([one.row for one in candidates])
+    table.add([item.row for item in candidates])
     return Candidates(
-        table.of([one.row.id for one in candidates]),
-        np.array([one.similarity for one in candidates], np.float64),
+        table.of([item.row.id for item in candidates]),
+        np.array([item.similarity for item in candidates], np.float64),
         np.ones(len(candidates), np.bool_),
         {},
     )
@@ -115,7 +117,7 @@ def values(
 ) -> list[float]:
     """The feature of each candidate, in their order."""
     found = ranked(question, candidates, speakers=known.get("speakers", ()), applied=only(feature))
-    return [one.score for one in sorted(found, key=lambda one: one.id)]
+    return [item.score for item in sorted(found, key=lambda one: one.id)]
 
 
 def test_the_note_that_has_the_rare_words_comes_first() -> None:
@@ -138,8 +140,8 @@ def test_without_an_explanation_order_and_scores_are_the_same() -> None:
     named = together(notes)
     short = rank(query, named, statistics, weights(vectors=True), Lexicon(), read)
     long = rank(query, named, statistics, weights(vectors=True), Lexicon(), read, explain=True)
-    assert [(one.id, one.score) for one in short] == [(one.id, one.score) for one in long]
-    assert all(one.features is None for one in short)
+    assert [(item.id, item.score) for item in short] == [(item.id, item.score) for item in long]
+    assert all(item.features is None for item in short)
 
 
 def test_equal_candidates_come_by_id_whatever_order_they_were_named_in() -> None:
@@ -272,7 +274,7 @@ def test_a_text_of_rare_words_is_more_specific_than_one_of_common_words() -> Non
 
 def test_rank_fusion_prefers_what_both_searches_named() -> None:
     found = fuse({"words": [1, 4, 2], "vectors": [3, 2]}, explain=True)
-    assert [one.id for one in found] == [2, 1, 3, 4]
+    assert [item.id for item in found] == [2, 1, 3, 4]
     assert found[0].score == pytest.approx(1 / 63 + 1 / 62)
     assert found[0].features == {"words": (1 / 63, 1.0), "vectors": (1 / 62, 1.0)}
 
@@ -292,18 +294,20 @@ def test_whatever_the_texts_every_feature_is_a_number_and_every_candidate_is_ran
         for number, (texts, speaker) in enumerate(rows)
     ]
     found = ranked(question, candidates, speakers=["Ann", "Bo"])
-    assert sorted(one.id for one in found) == list(range(len(rows)))
-    for one in found:
-        assert one.features is not None
-        assert all(isfinite(value) and 0 <= value <= 3.001 for value, _ in one.features.values())
+    assert sorted(entry.id for entry in found) == list(range(len(rows)))
+    for item in found:
+        assert item.features is not None
+        assert all(isfinite(value) and 0 <= value <= 3.001 for value, _ in item.features.values())
 
 
 def test_a_long_answer_earns_nothing_by_repeating_what_it_answers() -> None:
-    told = "I moved the beehive to the north meadow last week. Do you have tips for the north meadow beehive?"
+    question = (
+        "I moved the beehive to the north meadow last week. Do you have tips for the north meadow beehive?"
+    )
     answer = "So the beehive is on the north meadow. " + "Feed the bees and look after the frames. " * 30
     chat = [
-        candidate(1, told, [], "user", session=1),
-        candidate(2, answer, [told], "assistant", "user", session=1),
+        candidate(1, question, [], "user", session=1),
+        candidate(2, answer, [question], "assistant", "user", session=1),
     ]
     assert ranked("Where did I move the beehive?", chat, speakers=["user", "assistant"])[0].id == 1
 
@@ -324,7 +328,7 @@ def test_a_row_counts_as_lengthy_the_longer_the_talk_is() -> None:
         candidate(2, "word " * 100, ["word " * 100], "Ann", session=1, information=1.0),
         candidate(3, "word " * 900, information=1.0),
     ]
-    scores = {one.id: one.score for one in ranked("word", rows, applied=talk)}
+    scores = {item.id: item.score for item in ranked("word", rows, applied=talk)}
     assert scores == {1: pytest.approx(1), 2: pytest.approx(2), 3: pytest.approx(5)}
 
 

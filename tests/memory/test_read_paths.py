@@ -195,10 +195,10 @@ def test_a_sweep_tells_a_core_of_what_it_sees_and_forgets_nothing_else_for_it(br
     with SQLiteStack("default", database=brain.database) as stack:
         every = stack.maintenance()["forgetting"]
         stack.view_as("eve", "global")
-        told = stack.maintenance()["forgetting"]
+        visible = stack.maintenance()["forgetting"]
         asked = stack.apply_forgetting(protect_identity=False)
-    assert every["swept"] == 4 * told["swept"]
-    assert told["swept"] == asked["candidates"]
+    assert every["swept"] == 4 * visible["swept"]
+    assert visible["swept"] == asked["candidates"]
     left = brain.database.query(
         "SELECT count(*) FROM records WHERE uid LIKE ? AND strength = 0", (f"{CANARY}%",)
     )
@@ -227,14 +227,16 @@ def test_a_core_is_told_of_relations_between_what_it_sees(home: Path) -> None:
 def test_a_packet_between_two_is_not_found_by_its_words_by_a_third(brain: Brain) -> None:
     def kinds_for(agent: str) -> list[str]:
         with Brain(agent, database=brain.database) as reader:
-            return [one.kind for one in reader.search("goes to bob", kinds=["handoff"])]
+            return [hit.kind for hit in reader.search("goes to bob", kinds=["handoff"])]
 
     assert (kinds_for("eve"), kinds_for("bob"), kinds_for("ada")) == ([], ["handoff"], ["handoff"])
     with brain.database.write() as execute:  # one that cannot be read is nobody's, and stops no search
         execute("UPDATE records SET fields = '{' WHERE kind = 'handoff' AND text LIKE '%goes to bob%'")
     assert (kinds_for("eve"), kinds_for("bob")) == ([], [])
     with Brain("eve", database=brain.database) as reader:
-        assert not [one for one in reader.think(f"{CANARY} goes to bob") if one.kind == "handoff"]
+        assert not [
+            activated for activated in reader.think(f"{CANARY} goes to bob") if activated.kind == "handoff"
+        ]
 
 
 def test_the_end_of_a_session_does_not_repeat_a_packet_that_is_for_one_agent(brain: Brain) -> None:
@@ -287,10 +289,10 @@ def test_what_a_stack_makes_of_memories_is_seen_by_whoever_sees_them_all(brain: 
         def seen(agent: str, scope: str) -> set[str]:
             with SQLiteStack("work", database=brain.database) as reader:
                 reader.view_as(agent, scope)
-                said = repr(
+                output = repr(
                     (reader.get_beliefs(), reader.get_suggestions(), reader.get_memory("belief", made))
                 )
-                return {name for name in (*lessons, "delta") if name in said}
+                return {name for name in (*lessons, "delta") if name in output}
 
         assert seen("eve", "global") == {"gamma"}
         assert seen("eve", "project:secret") == {"gamma", "alpha"}

@@ -51,7 +51,7 @@ def test_only_readers_of_the_purpose_find_and_get_a_memory(tmp_path: Path) -> No
             other.get(record)
         assert all(hit.id != record for hit in runtime.brain("sales").search("lamp"))
         denied = denied_reads(runtime.database, agent="sales")
-        assert [(one.record, one.memories, one.purpose) for one in denied] == [
+        assert [(read.record, read.memories, read.purpose) for read in denied] == [
             (record, 1, "support"),
             ("", 1, "support"),
         ]
@@ -63,7 +63,7 @@ def test_what_a_session_includes_and_may_not_read_is_left_out_and_on_record(tmp_
     with opened(tmp_path, {"customer:*": SUPPORT, "project:*": {"includes": ("customer:a",)}}) as runtime:
         runtime.brain("support-1", scope="customer:a").remember("The lamp is white.")
         assert runtime.brain("sales", scope="project:a").search("lamp") == []
-        assert [(one.agent, one.scope, one.memories) for one in denied_reads(runtime.database)] == [
+        assert [(read.agent, read.scope, read.memories) for read in denied_reads(runtime.database)] == [
             ("sales", "customer:a", 1)
         ]
 
@@ -86,7 +86,7 @@ def test_a_memory_that_is_withheld_is_not_changed_and_the_attempt_is_on_record(
         agreed = brain.remember("Grace wants tea.", subject_ids=["grace"], consent_grants=["grace"])
         with pytest.raises(DeniedError, match="withheld: somebody whom it is about has not agreed"):
             CHANGES[way](brain, withheld)
-        assert [(one.agent, one.record) for one in denied_reads(runtime.database)] == [("ada", withheld)]
+        assert [(read.agent, read.record) for read in denied_reads(runtime.database)] == [("ada", withheld)]
         history = runtime.database.query("SELECT count(*) FROM record_history")[0][0]
         assert history == 0
         CHANGES[way](brain, agreed)
@@ -140,7 +140,7 @@ def test_a_stack_gives_only_what_its_core_may_read(tmp_path: Path) -> None:
         stack.on_attach("support-1")
         assert [note.content for note in stack.get_notes()] == ["The lamp is white."]
         assert [hit.content for hit in stack.search("lamp")] == ["The lamp is white."]
-        assert {one.agent for one in denied_reads(runtime.database)} == {""}
+        assert {read.agent for read in denied_reads(runtime.database)} == {""}
 
 
 def test_a_stack_loads_into_a_prompt_only_what_its_core_may_read(tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ def test_what_a_stack_withheld_by_its_id_is_on_record(tmp_path: Path) -> None:
         stack.save_note(Note("n1", "s", "The lamp is white."))
         stack.on_attach("sales")
         assert stack.get_memory("note", "n1") is None
-        assert [(one.agent, one.record) for one in denied_reads(runtime.database)] == [("sales", "n1")]
+        assert [(read.agent, read.record) for read in denied_reads(runtime.database)] == [("sales", "n1")]
 
 
 def test_the_gate_compares_with_nothing_that_the_writer_may_not_read(tmp_path: Path) -> None:
@@ -229,11 +229,11 @@ def test_the_command_lists_what_was_denied(tmp_path: Path) -> None:
     (home / "config.yaml").write_text(rules, encoding="utf-8")
     env: dict[str, Any] = {"SB_HOME": str(home)}
     run = CliRunner().invoke
-    said = ["memory", "remember", "The lamp is white.", "--agent", "support-1", "--scope", "customer:a"]
-    assert run(app, said, env=env).exit_code == 0
+    command = ["memory", "remember", "The lamp is white.", "--agent", "support-1", "--scope", "customer:a"]
+    assert run(app, command, env=env).exit_code == 0
     run(app, ["memory", "search", "lamp", "--agent", "sales", "--scope", "customer:a"], env=env)
     done = run(app, ["memory", "denied", "--json"], env=env)
-    assert [one["reason"] for one in json.loads(done.stdout)["items"]] == [
+    assert [item["reason"] for item in json.loads(done.stdout)["items"]] == [
         "its scope is read for support only"
     ]
 

@@ -71,5 +71,5 @@ def test_a_question_may_hold_anything(agents: Agents, query: str) -> None:
     ada = agents.brain("ada")
     uid = ada.remember("the till is short")
     assert [hit.id for hit in ada.search(query)] == [uid]
-    assert [one.id for one in ada.think(query)] == [uid]
+    assert [activated.id for activated in ada.think(query)] == [uid]
     assert uid in agents.brain("eve").orient(query=query).as_text()

@@ -33,9 +33,11 @@ def test_word_or_a_few_are_a_relation(name: str, agents: Agents) -> None:
     brain = agents.brain()
     brain.relate(brain.entity("orders", "service"), name, brain.entity("billing", "service"))
     [entity] = [
-        one for one in agents.brain("reviewer").orient(query="orders").entities if one.title == "orders"
+        surrounded
+        for surrounded in agents.brain("reviewer").orient(query="orders").entities
+        if surrounded.title == "orders"
     ]
-    assert [one.relation for one in entity.neighbours] == [name]
+    assert [neighbour.relation for neighbour in entity.neighbours] == [name]
 
 
 @pytest.mark.parametrize("name", SENTENCES)

@@ -75,8 +75,8 @@ def test_polite_words_are_no_part_of_a_question() -> None:
 
 
 def test_the_one_with_long_texts_is_the_assistant() -> None:
-    told = roles([Spoken(1, 7, "Dana", 3, 20.0), Spoken(1, 7, "Nova", 3, 200.0)])
-    assert told == {(7, "Dana"): "user", (7, "Nova"): "assistant"}
+    assignments = roles([Spoken(1, 7, "Dana", 3, 20.0), Spoken(1, 7, "Nova", 3, 200.0)])
+    assert assignments == {(7, "Dana"): "user", (7, "Nova"): "assistant"}
 
 
 @rows(
@@ -94,23 +94,23 @@ def test_people_have_no_roles(said: list[Spoken]) -> None:
 
 
 def test_whoever_speaks_with_an_assistant_is_a_user_however_long_the_texts() -> None:
-    said = [
+    speakers = [
         Spoken(1, 7, "assistant", 3, 5.0), Spoken(1, 7, "Dana", 3, 300.0), Spoken(1, 7, "tool", 3, 300.0),
     ]  # fmt: skip
-    assert roles(said)[7, "Dana"] == "user"
-    assert roles(said)[7, "tool"] == "tool"
+    assert roles(speakers)[7, "Dana"] == "user"
+    assert roles(speakers)[7, "tool"] == "tool"
 
 
 def test_most_sessions_decide() -> None:
     people = [[Spoken(n, 7, "Dana", 9, 20.0), Spoken(n, 7, "Bo", 9, 20.0)] for n in (1, 2)]
     once = [Spoken(3, 7, "Dana", 9, 20.0), Spoken(3, 7, "assistant", 9, 20.0)]
     assert roles([*people[0], *people[1], *once])[7, "Dana"] == ""
-    assert roles([*people[0], *once, *(one._replace(session=4) for one in once)])[7, "Dana"] == "user"
+    assert roles([*people[0], *once, *(spoken._replace(session=4) for spoken in once)])[7, "Dana"] == "user"
 
 
 def test_housekeeping_stores_roles_and_search_uses_them(tmp_path: Path) -> None:
     with Brain("reader", path=tmp_path / "brain.db", scope="project:chat") as brain:
-        said = [
+        events = [
             event
             for topic in ("tea", "coffee", "cocoa")
             for event in (
@@ -119,7 +119,7 @@ def test_housekeeping_stores_roles_and_search_uses_them(tmp_path: Path) -> None:
             )
         ]
         brain.writer.begin("project:chat", "chat")
-        brain.writer.keep_all(said, Place(brain.stack, "project:chat"))
+        brain.writer.keep_all(events, Place(brain.stack, "project:chat"))
         places = brain.writer.places()
         assert set(brain.space.places.speakers(places).values()) == {""}
         tidy(brain.space)

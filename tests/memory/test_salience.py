@@ -58,25 +58,25 @@ def test_salience_is_the_weighted_mean_of_its_terms(
 
 @given(st.integers(0, 200), st.lists(st.text("ab ", max_size=80)))
 def test_what_is_kept_fits_in_its_order_and_nothing_more_would(budget: int, lines: list[str]) -> None:
-    kept = within(budget, list(enumerate(lines)))
-    assert kept == sorted(kept)
-    text = "".join(lines[at] + "\n" for at in kept)
+    indices = within(budget, list(enumerate(lines)))
+    assert indices == sorted(indices)
+    text = "".join(lines[at] + "\n" for at in indices)
     assert estimated_tokens(text) <= budget
     for at, line in enumerate(lines):
-        if at not in kept:
+        if at not in indices:
             assert estimated_tokens(f"{text}{line}\n") > budget
 
 
 def test_of_two_memories_that_answer_alike_the_one_that_is_used_comes_first(agents: Agents) -> None:
     text = "this door leads to the cellar"
-    first, second = (agents.brain().remember(text, one, force=True) for one in ("project", "lesson"))
+    first, second = (agents.brain().remember(text, item, force=True) for item in ("project", "lesson"))
     brain = agents.brain()
     asked = "which door leads to the cellar"
-    neutral = [one.id for one in brain.search(asked, benchmark=True)]
+    neutral = [hit.id for hit in brain.search(asked, benchmark=True)]
     assert neutral == [first, second]
     brain.search(asked, categories=["lesson"])
-    assert [one.id for one in brain.search(asked)] == [second, first]
-    assert [one.id for one in brain.search(asked, benchmark=True)] == neutral
+    assert [hit.id for hit in brain.search(asked)] == [second, first]
+    assert [hit.id for hit in brain.search(asked, benchmark=True)] == neutral
 
 
 def test_an_explanation_names_the_stage_and_adds_up_to_the_score(agents: Agents) -> None:
@@ -99,7 +99,7 @@ def test_at_zero_the_stage_changes_no_score(agents: Agents, monkeypatch: pytest.
     brain.remember("the door leads to the cellar")
     neutral = brain.search("cellar", benchmark=True)
     monkeypatch.setattr(stage, "SHARE_OF_SEARCH", 0.0)
-    assert [(one.id, one.score) for one in brain.search("cellar")] == [(one.id, one.score) for one in neutral]
+    assert [(hit.id, hit.score) for hit in brain.search("cellar")] == [(hit.id, hit.score) for hit in neutral]
 
 
 def test_salience_never_lifts_what_answers_much_worse(agents: Agents) -> None:

@@ -40,7 +40,8 @@ def scores(brain: Brain) -> list[dict[int, float]]:
     """The score of what is found of each question; words in another order change its last digits."""
     places = brain.writer.places()
     return [
-        {one.id: round(one.score, 3) for one in brain.searcher.find(asked, places)} for asked in QUESTIONS
+        {ranked.id: round(ranked.score, 3) for ranked in brain.searcher.find(asked, places)}
+        for asked in QUESTIONS
     ]
 
 
@@ -81,7 +82,7 @@ def test_a_search_finds_what_a_new_process_would_after_any_change(
     for what in ("remember", "say") * 5 + tuple(chance.choices(CHANGES, k=40)):
         change(writing, what, chance)
         fresh = scores(new_process(agents, searching))
-        assert scores(searching) == [pytest.approx(one, abs=2e-3) for one in fresh], what
+        assert scores(searching) == [pytest.approx(item, abs=2e-3) for item in fresh], what
 
 
 def test_what_another_process_changed_is_read_again(agents: Agents) -> None:
@@ -95,7 +96,7 @@ def test_what_another_process_changed_is_read_again(agents: Agents) -> None:
         other.forget(forgotten)
     after = searching.search("copper cellar door")
     elsewhere.close()
-    assert {one.id for one in before} - {one.id for one in after} == set(ids[:3])
+    assert {hit.id for hit in before} - {hit.id for hit in after} == set(ids[:3])
 
 
 def test_what_is_said_next_stands_beside_what_was_the_last(agents: Agents) -> None:
@@ -171,8 +172,8 @@ def test_threads_that_ask_at_once_for_what_was_just_written_get_it_once(agents: 
         sys.setswitchinterval(interval)
     assert len(ask_alone) == len(first)
     written = [len(first) + number + 1 for number in range(rounds)]
-    assert [[len(set(one)) for one in each] for each in answers] == [written] * asking
-    assert [[len(one) for one in each] for each in answers] == [written] * asking
+    assert [[len(set(item)) for item in each] for each in answers] == [written] * asking
+    assert [[len(item) for item in each] for each in answers] == [written] * asking
 
 
 def near(brain: Brain) -> list[int]:

@@ -15,7 +15,7 @@ SAID = ["we met on Monday", "the topic was tea", "the kettle whistles at noon", 
 
 def around(desk: Desk, count: int, agent: str = "coder") -> tuple[list[str], list[str]]:
     (hit,) = desk.brain(agent).search("kettle whistles", 1, context=count)
-    return [one.content for one in hit.before], [one.content for one in hit.after]
+    return [memory.content for memory in hit.before], [memory.content for memory in hit.after]
 
 
 def say(desk: Desk) -> list[str]:
@@ -53,7 +53,7 @@ def test_filters_choose_hits_and_not_their_neighbours(desk: Desk) -> None:
     brain.log("it began")
     brain.decide("buy a kettle", "the old one leaks")
     (hit,) = desk.brain().search("kettle", kinds=["decision"], context=1)
-    assert [one.kind for one in hit.before] == ["event"]
+    assert [memory.kind for memory in hit.before] == ["event"]
 
 
 def test_neighbours_do_not_count_as_read(desk: Desk) -> None:
@@ -75,7 +75,7 @@ def test_the_command_shows_neighbours_around_a_hit(sb: CommandLine) -> None:
     assert lines[0] == "    | the topic was tea"
     assert lines[2:] == ["    the kettle whistles at noon", "    | then we left"]
     (hit,) = sb("memory", "search", "kettle whistles", "-k", "1", "--context", "1", "--json").json["items"]
-    assert [one["content"] for one in (*hit["before"], *hit["after"])] == [SAID[1], SAID[3]]
+    assert [item["content"] for item in (*hit["before"], *hit["after"])] == [SAID[1], SAID[3]]
 
 
 def test_what_was_said_beside_a_good_candidate_is_one_too(desk: Desk) -> None:
@@ -85,8 +85,8 @@ def test_what_was_said_beside_a_good_candidate_is_one_too(desk: Desk) -> None:
     last = brain.log("good", speaker="Ann")
     hidden = brain.log("nobody may see this", speaker="Bo", private=True)
     reader = desk.brain("eve")
-    numbers = {desk.row(one)["id"]: one for one in (first, last, hidden)}
+    numbers = {desk.row(item)["id"]: item for item in (first, last, hidden)}
     _, candidates = reader.searcher.candidates("spare key", reader.writer.places())
-    assert {numbers[one] for one in candidates.rows.ids.tolist() if one in numbers} == {first, last}
+    assert {numbers[item] for item in candidates.rows.ids.tolist() if item in numbers} == {first, last}
     _, filtered = reader.searcher.candidates("spare key", reader.writer.places(), Filters(kinds=["decision"]))
     assert len(filtered.rows.ids) == 0

@@ -109,15 +109,15 @@ def test_gain_is_bounded_and_reaches_no_further_than_it_fires(
     [place] = brain.writer.places()
     with brain.space.database.write() as execute:
         for source, step, weight in pairs:
-            one, other = ids[source], ids[(source + step) % 8]
-            edge = Edge(one, "r", other, weight)
+            node, other = ids[source], ids[(source + step) % 8]
+            edge = Edge(node, "r", other, weight)
             brain.space.edges.add(execute, edge, place=place, agent="a", at=0.0)
-            near.setdefault(one, set()).add(other)
-            near.setdefault(other, set()).add(one)
+            near.setdefault(node, set()).add(other)
+            near.setdefault(other, set()).add(node)
     gained = spread(brain.space.edges, {ids[0]: start}, [place], lambda numbers: ())
     reached, first = {ids[0]}, near.get(ids[0], set())
     for _ in range(FIRINGS):
-        reached |= {far for one in reached for far in near.get(one, ())}
+        reached |= {far for item in reached for far in near.get(item, ())}
     assert gained.keys() <= reached
     assert bool(gained) <= bool(first)
     assert all(0 < value <= 1 for value in gained.values())
@@ -128,6 +128,6 @@ def test_material_has_questions_of_each_kind_in_both_halves() -> None:
     ids = {row.id for row in material.rows}
     assert {end for source, _, target in material.relations for end in (source, target)} <= ids
     for half in (0, 1):
-        asked = [one for part, one in material.questions if part == half]
-        assert {one.category for one in asked} == {"dependents", "plain", "two steps"}
-        assert all(one.evidence <= ids for one in asked)
+        asked = [question for part, question in material.questions if part == half]
+        assert {question.category for question in asked} == {"dependents", "plain", "two steps"}
+        assert all(question.evidence <= ids for question in asked)

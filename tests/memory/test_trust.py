@@ -175,17 +175,17 @@ def test_a_floor_by_configuration_holds_on_every_way_and_operators_see_all(home:
     ada.entity("lamp", "concept")
     ada.relate("lamp", "about", conclusion)
     assert not {rumor, conclusion} & {hit.id for hit in ada.search("lamp")}
-    assert not {rumor, conclusion} & {one.id for one in ada.think("lamp")}
+    assert not {rumor, conclusion} & {activated.id for activated in ada.think("lamp")}
     package = ada.orient(query="lamp").as_text()
     assert "broken" not in package
     assert "bought" not in package
     stack = stack_of(desk, "ada")
     stack.read_from("ada", "project:a")
-    assert {one.memory_id for one in stack.search("lamp")}.isdisjoint({rumor, conclusion})
+    assert {result.memory_id for result in stack.search("lamp")}.isdisjoint({rumor, conclusion})
     assert stack.get_beliefs() == []
     overseer = Overseer(database=desk.database, config=desk.config, clock=desk.clock, ids=desk.ids)
     assert {rumor, conclusion} <= {hit.id for hit in overseer.search("lamp")}
-    assert conclusion in {one.id for one in ada.graph("lamp").memories()}, (
+    assert conclusion in {memory.id for memory in ada.graph("lamp").memories()}, (
         "what is asked for by name is shown"
     )
     desk.close()
@@ -202,7 +202,7 @@ def test_each_scope_has_a_floor_of_its_own(home: Any) -> None:
     fine = ada.remember("The lamp is white.")
     found = {fine, rumors["team:t"], rumors["global"]}
     assert {hit.id for hit in ada.search("lamp")} == found
-    assert {one.id for one in ada.think("lamp")} == found
+    assert {activated.id for activated in ada.think("lamp")} == found
     desk.close()
 
 

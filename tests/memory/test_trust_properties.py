@@ -56,19 +56,19 @@ def test_what_is_passed_on_is_nearer_to_neutral(opinion: float, trust: float) ->
 @given(opinions)
 def test_every_standing_is_from_0_to_1_and_an_operators_score_stands(some: list[Opinion]) -> None:
     found = standings(some)
-    assert all(0 <= one.score <= 1 for one in found.values())
-    unknown = {one.about: one.score for one in some if one.by == ""}
-    for one in some:
-        if one.by == OPERATORS:
-            said = lasting(one.score, one.days)
-            assert found[one.about].score == min(said, unknown.get(one.about, 1.0))
+    assert all(0 <= standing.score <= 1 for standing in found.values())
+    unknown = {item.about: item.score for item in some if item.by == ""}
+    for opinion in some:
+        if opinion.by == OPERATORS:
+            score = lasting(opinion.score, opinion.days)
+            assert found[opinion.about].score == min(score, unknown.get(opinion.about, 1.0))
 
 
 @given(opinions, st.sampled_from(NAMES), SHARES)
 def test_nobody_changes_their_own_standing(some: list[Opinion], name: str, score: float) -> None:
     """Whatever an agent says of others, they say of each other, and of it."""
     before = standings(some).get(name)
-    mine = [one for one in some if one.by != name]
+    mine = [opinion for opinion in some if opinion.by != name]
     mine += [Opinion(name, other, score) for other in NAMES if other != name]
     assert standings(mine).get(name) == before
     assert standings([*some, Opinion(name, name, 1.0)]).get(name) == before
@@ -83,11 +83,11 @@ def test_agents_without_a_standing_change_nothing(some: list[Opinion], score: fl
 @given(opinions, SHARES)
 def test_a_better_opinion_never_lowers_whom_it_is_about(some: list[Opinion], more: float) -> None:
     before = standings(some)
-    for place, one in enumerate(some):
-        raised = one._replace(score=max(one.score, more))
+    for place, opinion in enumerate(some):
+        raised = opinion._replace(score=max(opinion.score, more))
         after = standings([*some[:place], raised, *some[place + 1 :]])
-        if one.about in before and one.about in after:
-            assert after[one.about].score >= before[one.about].score - 1e-12
+        if opinion.about in before and opinion.about in after:
+            assert after[opinion.about].score >= before[opinion.about].score - 1e-12
 
 
 @given(st.sampled_from([*BY_SOURCE, "web-page"]), SHARES, SHARES)

@@ -35,9 +35,9 @@ def brain(home: Path, *, warm: bool = False, embedder: str = "static") -> Brain:
 
 
 def test_warm_memory_has_what_a_search_loads_and_finds_the_same(home: Path) -> None:
-    with brain(home) as one:
+    with brain(home) as memory:
         for text in TEXTS:
-            one.remember(text)
+            memory.remember(text)
     for embedder in ("static", "none"):
         with brain(home, embedder=embedder) as cold, brain(home, embedder=embedder) as warm:
             Warming(warm.space).wait()
@@ -54,10 +54,10 @@ def test_warm_memory_has_what_a_search_loads_and_finds_the_same(home: Path) -> N
 def test_a_search_reads_no_record_that_was_met_while_warming(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with brain(home) as one:
+    with brain(home) as memory:
         for text in TEXTS:
-            one.log(text, speaker="Ann")
-        Warming(one.space).wait()
+            memory.log(text, speaker="Ann")
+        Warming(memory.space).wait()
         asked: list[str] = []
         query = Database.query
 
@@ -66,7 +66,7 @@ def test_a_search_reads_no_record_that_was_met_while_warming(
             return query(database, sql, parameters)
 
         monkeypatch.setattr(Database, "query", listed)
-        assert len(one.search("when is tea bought")) == 2, "also what was said before"
+        assert len(memory.search("when is tea bought")) == 2, "also what was said before"
         assert [sql for sql in asked if "a.terms" in sql or "v.record IN" in sql] == []
 
 
@@ -75,17 +75,17 @@ def threads() -> list[str]:
 
 
 def test_closing_ends_the_thread(home: Path) -> None:
-    with brain(home, warm=True) as one:
-        one.remember(TEXTS[0])
+    with brain(home, warm=True) as memory:
+        memory.remember(TEXTS[0])
     assert threads() == []
-    Warming(one.space).wait()  # its database is closed already
+    Warming(memory.space).wait()  # its database is closed already
     assert threads() == []
 
 
 def test_server_is_not_asked_before_a_search_is(home: Path) -> None:
-    with brain(home, embedder="ollama") as one:
-        Warming(one.space).wait()
-        assert "embedder" not in vars(one.space)
+    with brain(home, embedder="ollama") as memory:
+        Warming(memory.space).wait()
+        assert "embedder" not in vars(memory.space)
 
 
 def test_process_that_ends_while_it_warms_ends_cleanly(home: Path) -> None:
@@ -102,35 +102,35 @@ def test_process_that_ends_while_it_warms_ends_cleanly(home: Path) -> None:
 
 
 def test_thread_that_has_the_database_can_load_the_same_meanwhile(home: Path) -> None:
-    with brain(home) as one:
-        one.remember(TEXTS[0])
-    one = brain(home)
+    with brain(home) as memory:
+        memory.remember(TEXTS[0])
+    memory = brain(home)
     loaded: list[object] = []
 
     def write() -> None:
-        with one.space.database.write():
-            warming = Warming(one.space)
+        with memory.space.database.write():
+            warming = Warming(memory.space)
             time.sleep(DELAY_S * 2)  # by then it waits for the database
-            loaded.append(one.space.embedder)
-            loaded.append(one.space.lexicon)
+            loaded.append(memory.space.embedder)
+            loaded.append(memory.space.lexicon)
         warming.wait()
 
     thread = threading.Thread(target=write, daemon=True)
     thread.start()
     thread.join(60)
     assert len(loaded) == 2
-    one.close()
+    memory.close()
 
 
 def test_thread_that_waits_for_the_database_ends_when_it_is_stopped(home: Path) -> None:
-    with brain(home) as one:
-        one.remember(TEXTS[0])
-        _ = one.space.embedder  # so that it comes to the database at once
+    with brain(home) as memory:
+        memory.remember(TEXTS[0])
+        _ = memory.space.embedder  # so that it comes to the database at once
         running: list[list[str]] = []
 
         def hold() -> None:
-            with one.space.database.write():
-                warming = Warming(one.space)
+            with memory.space.database.write():
+                warming = Warming(memory.space)
                 time.sleep(DELAY_S * 3)
                 warming.stop()
                 running.append(threads())

@@ -52,7 +52,7 @@ def lines(home: Path, clock: SteeredClock, ids: CountingIds) -> list[tuple[str, 
             runtime.executor.execute(ctx, tool_id, args)
         runtime.executor.finish_run(ctx)
         found = event_lines(runtime.log, range(first + 1, runtime.log.head().seq + 1))
-        return [(one.verdict.word, one.verdict.tone, one.object) for _, one in sorted(found.items())]
+        return [(item.verdict.word, item.verdict.tone, item.object) for _, item in sorted(found.items())]
 
 
 def test_each_event_has_one_word_and_its_object(lines: list[tuple[str, str, str]]) -> None:
@@ -81,7 +81,7 @@ def test_what_operators_did_is_told_by_its_object(home: Path, clock: SteeredCloc
         tools(runtime)
         runtime.kill.throw("agent", "clerk", Label("ada"), "runs wild")
         lines = event_lines(runtime.log, range(1, runtime.log.head().seq + 1))
-        found = [(one.verdict.word, one.object, one.agent, one.why) for _, one in sorted(lines.items())]
+        found = [(line.verdict.word, line.object, line.agent, line.why) for _, line in sorted(lines.items())]
     assert ("stopped", "agent clerk", "ada", "runs wild") in found
     assert any(word == "approved" and about.startswith("contracts of bank.pay") for word, about, *_ in found)
 

@@ -52,7 +52,10 @@ def test_agents_at_work_and_today_are_brought_up_to_date(runtime: Runtime, clock
     save_usage(current_config().home.usage, run_id, SessionUsage({"x": state}))
     session(runtime, "claude-code", ("bank.pay", {"to": "ada"}))
     found = overview.at_work()
-    assert [(one.agent, one.project, one.doing, one.cost) for one in found.agents] == [
+    assert [
+        (agent_line.agent, agent_line.project, agent_line.doing, agent_line.cost)
+        for agent_line in found.agents
+    ] == [
         ("claude-code", "shop", "bank.pay to=ada", ""),
         ("codex", "shop", "look a.md", "$1.00"),
     ]
@@ -65,7 +68,7 @@ def test_agents_at_work_and_today_are_brought_up_to_date(runtime: Runtime, clock
 def test_the_latest_calls_are_listed_once_with_their_verdict(runtime: Runtime) -> None:
     session(runtime, "codex", ("notes.look", {"path": "a"}), ("mail.send", {}), ("bank.pay", {"to": "ada"}))
     lines = Overview(current_config(), runtime.log).latest(2)
-    assert [(one.verdict.word, one.object) for one in lines] == [
+    assert [(call_line.verdict.word, call_line.object) for call_line in lines] == [
         ("asked", "bank.pay to=ada"),
         ("unknown", "mail.send"),
     ]

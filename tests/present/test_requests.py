@@ -86,8 +86,8 @@ def test_a_request_is_named_as_its_call_is_and_exactly_where_it_is_signed(
 
 
 def test_values_of_a_call_never_pass_for_others() -> None:
-    one, two = ({"to": "a, b=c"}, {"to": "a", "b": "c"})
-    assert call_object("t.x", one) != call_object("t.x", two)
+    single, two = ({"to": "a, b=c"}, {"to": "a", "b": "c"})
+    assert call_object("t.x", single) != call_object("t.x", two)
     assert call_object("t.x", {"to": ""}) == 't.x to=""'
 
 
@@ -118,13 +118,15 @@ def test_the_list_is_in_the_order_of_the_console(
     listed = [item["id"] for item in sb("approvals", "list", "--all", "--json").json["items"]]
     numbers = queue.numbers(states=states)
     assert listed == [queue.numbered([number])[number].id for number in numbers] == [ids[0], ids[2], ids[1]]
-    assert [one.id for one in queue.ordered(states=states, order=Order.EXPIRY, limit=2)] == listed[:2]
-    newest = [one.id for one in queue.ordered(states=states, order=Order.NEWEST)]
+    assert [approval.id for approval in queue.ordered(states=states, order=Order.EXPIRY, limit=2)] == listed[
+        :2
+    ]
+    newest = [approval.id for approval in queue.ordered(states=states, order=Order.NEWEST)]
     assert newest == [ids[2], ids[0], ids[1]]
     clock.time += 1
     queue.deny(ids[0], Label("ada"), "too much")
     ended = queue.ordered(states=[ApprovalState.DENIED], order=Order.NEWEST)
-    assert [one.id for one in ended] == [
+    assert [approval.id for approval in ended] == [
         ids[0],
         ids[1],
     ]  # by the decision, though the other was asked for later
@@ -136,7 +138,7 @@ def test_many_payments_do_not_hide_what_is_rare(runtime: Runtime, clock: Steered
     clock.time += 60
     ask(runtime, "box.run", argv=REMOVE)
     found = needs(runtime.log, most=50)
-    assert [one.object for one in found.items][:2] == [
+    assert [need.object for need in found.items][:2] == [
         "rm -rf 'exports of may'",
         "bank.pay to=p0",
     ]

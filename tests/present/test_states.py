@@ -6,7 +6,7 @@ from sb.present.states import STATES, fact, state
 
 
 def test_badges_are_the_states_that_ask_for_action_and_fit_the_column() -> None:
-    filled = {word for word, one in STATES.items() if one.badge}
+    filled = {word for word, item in STATES.items() if item.badge}
     assert {"waiting", "expiring", "unknown", "new", "conflict"} <= filled
     assert not filled & {"ok", "denied", "approved", "undone"}
     assert all(len(word) <= 10 for word in STATES)

@@ -22,8 +22,8 @@ SILENT = (0, b"", b"")
 
 def intents(site: Site, **env: str) -> int:
     with open_runtime(load_config(env=site.env(**env), cwd=site.project, flags={})) as runtime:
-        told = runtime.log.events(kind="kernel.tool.dispatch")
-        return sum((event.payload or {}).get("phase") == "intent" for event in told)
+        events = runtime.log.events(kind="kernel.tool.dispatch")
+        return sum((event.payload or {}).get("phase") == "intent" for event in events)
 
 
 def test_first_hook_starts_the_helper_which_ends_when_it_is_switched_off(site: Site) -> None:

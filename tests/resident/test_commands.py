@@ -36,12 +36,12 @@ def remembered(helped: Site) -> Site:
 
 
 def test_command_that_reads_is_run_by_the_helper(remembered: Site) -> None:
-    code, said, complaint = run(remembered, "memory", "search", "orders")
+    code, output, complaint = run(remembered, "memory", "search", "orders")
     assert (code, complaint) == (0, "")
-    assert "orders are shipped on fridays" in said
-    assert run(remembered, "memory", "search", "orders") == (code, said, "")
-    code, said, complaint = run(remembered, "memory", "search")
-    assert (code, said, "QUERY is missing" in complaint) == (2, "", True)
+    assert "orders are shipped on fridays" in output
+    assert run(remembered, "memory", "search", "orders") == (code, output, "")
+    code, output, complaint = run(remembered, "memory", "search")
+    assert (code, output, "QUERY is missing" in complaint) == (2, "", True)
 
 
 def test_command_has_the_terminal_of_its_person(remembered: Site) -> None:

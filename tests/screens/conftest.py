@@ -142,7 +142,7 @@ class Console:
         """Wait until a short message says this, or has said so since the last one that was waited for."""
 
         def has_message() -> bool:
-            shown = [one.message for one in self.app._notifications]
+            shown = [notification.message for notification in self.app._notifications]
             return any(text in message for message in (*self.toasts[self._heard_to :], *shown))
 
         await self.until(pilot, has_message)

@@ -52,7 +52,7 @@ def attempt(
 
 
 def case(case_id: str, suite: str, *attempts: Attempt) -> CaseResult:
-    passes = sum(one.passed for one in attempts)
+    passes = sum(item.passed for item in attempts)
     verdict = (
         CaseVerdict.PASSED if passes == len(attempts) else CaseVerdict.FLAKY if passes else CaseVerdict.FAILED
     )

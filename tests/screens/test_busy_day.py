@@ -63,7 +63,7 @@ def test_the_three_that_matter_of_forty_are_found_and_decided_by_keyboard_at_80_
     assert not states
 
 
-def decide(terminal: Terminal, command: str, key: str, reason: str, said: str) -> None:
+def decide(terminal: Terminal, command: str, key: str, reason: str, decision: str) -> None:
     """Both steps of the dialog, each when it is there."""
     terminal.type(key)
     terminal.read_until("1 of 2")
@@ -71,4 +71,4 @@ def decide(terminal: Terminal, command: str, key: str, reason: str, said: str) -
     terminal.type(f"{reason}\r")
     terminal.read_until("2 of 2")
     terminal.type("y")
-    terminal.read_until(f"{said}: {command[:20]}")
+    terminal.read_until(f"{decision}: {command[:20]}")

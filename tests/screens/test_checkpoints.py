@@ -92,10 +92,10 @@ def test_restoring_says_what_changes_takes_a_reason_and_leaves_a_way_back(
         await console.until(pilot, lambda: stacks(present) == ["work", "default"])
 
     console(script, (120, 36))
-    told = [
+    payloads = [
         event.payload or {} for event in agents.runtime.log.events() if event.kind == "checkpoint.restored"
     ]
-    assert [(one["by"], one["reason"]) for one in told] == [
+    assert [(payload["by"], payload["reason"]) for payload in payloads] == [
         ("local:eve", "one is enough"),
         ("local:eve", "both after all"),
     ]
@@ -115,7 +115,7 @@ def test_without_a_reason_nothing_is_restored(
 def test_what_cannot_be_restored_says_why(
     present: Present, two: tuple[str, str], console: Console, home: Path
 ) -> None:
-    edited, cut = (home / "checkpoints" / f"{one}.json" for one in two)
+    edited, cut = (home / "checkpoints" / f"{item}.json" for item in two)
     edited.write_text(edited.read_text("utf-8").replace("as it began", "as it was"), "utf-8")
     cut.write_text("{", "utf-8")
 

@@ -143,7 +143,7 @@ def test_the_message_of_an_approval_is_short_and_the_record_says_that_it_is_not_
         await give(console, pilot, "fine")
         await console.press(pilot, "pagedown", "pagedown", "y")
         await console.says(pilot, "Runs when clerk repeats it. x on Approvals revokes it until then.")
-        [message] = [one.message for one in console.app._notifications]
+        [message] = [notification.message for notification in console.app._notifications]
         assert len(message) < 240
         await console.shows(pilot, "approved: runs once")
 

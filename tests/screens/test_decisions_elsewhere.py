@@ -100,7 +100,10 @@ def cases(agents: Agents) -> dict[str, dict[str, Any]]:
     """A request of each kind, that can be decided; of what `revoke` takes back the first one is the approval."""
     agents.clock.time = time.time()  # the desk has a clock of its own
     agents.change_contract()
-    live = {one.tool_id: one.live_fingerprint for one in agents.runtime.baselines.entries()}
+    live = {
+        contract_entry.tool_id: contract_entry.live_fingerprint
+        for contract_entry in agents.runtime.baselines.entries()
+    }
     kill = agents.runtime.kill.throw("agent", "mallory", Label("watchman"), "stop").kill
     first = agents.pay("bob")
     approvals = agents.runtime.approvals
@@ -123,22 +126,22 @@ def cases(agents: Agents) -> dict[str, dict[str, Any]]:
 def signed_by(log: EventLog) -> list[tuple[str, str]]:
     """What was decided with a key, in the order of the log: action and name."""
     found = [(event.payload or {}).get("signed") or {} for event in log.events()]
-    said = [one["statement"] for one in found if isinstance(one, dict) and one.get("signature")]
-    return [(str(one["action"]), str(one["by"])) for one in said]
+    statements = [item["statement"] for item in found if isinstance(item, dict) and item.get("signature")]
+    return [(str(statement["action"]), str(statement["by"])) for statement in statements]
 
 
 def test_each_kind_of_decision_is_made_from_the_desks_own_reading(agents: Agents, desk: DecisionDesk) -> None:
     requests = cases(agents)
     assert set(requests) == set(FIELDS)
     before = len(signed_by(agents.runtime.log))
-    for kind, said in requests.items():
-        answer = desk.decide({"decision": kind, **said})
+    for kind, request in requests.items():
+        answer = desk.decide({"decision": kind, **request})
         if kind in ("dismiss", "settle"):  # what the other process records, which has the tools
             statement = answer["signed"]["statement"]
             assert (statement["action"], statement["by"], statement["reason"]) == (
                 kind,
                 "ada",
-                said["reason"],
+                request["reason"],
             )
             assert (
                 Authority(current_config().operators.file, agents.runtime.log).verify(answer["signed"])
@@ -147,7 +150,7 @@ def test_each_kind_of_decision_is_made_from_the_desks_own_reading(agents: Agents
         else:
             assert answer == {}
         with pytest.raises(SBError):  # it is settled, or what was said of it is not true any more
-            desk.decide({"decision": kind, **said, "reason": ""})
+            desk.decide({"decision": kind, **request, "reason": ""})
     assert [action for action, _ in signed_by(agents.runtime.log)][before:] == [
         "approve", "revoke", "deny", "approve_contracts", "kill.lifted",
     ]  # fmt: skip
@@ -194,7 +197,7 @@ def test_a_tab_decides_everything_that_the_console_signs_without_having_the_key(
     agents: Agents, desk: DecisionDesk, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     requests = cases(agents)
-    said = {
+    targets = {
         "approve": requests["approve"]["approval"],
         "shown": requests["approve"]["shown"],
         "deny": requests["deny"]["approval"],
@@ -213,15 +216,15 @@ def test_a_tab_decides_everything_that_the_console_signs_without_having_the_key(
             text=True,
         )
         agent.started.add(tab.pid)
-        out, err = tab.communicate(json.dumps(said) + "\n", timeout=60)
+        out, err = tab.communicate(json.dumps(targets) + "\n", timeout=60)
     assert (tab.returncode, err) == (0, "")
     assert out == "this cannot be decided in a browser\n"
     made = signed_by(agents.runtime.log)[before:]
     assert [action for action, by in made if by == "ada"] == [
         "approve", "deny", "revoke", "approve_contracts", "kill.lifted", "deny", "dismiss", "settle",
     ]  # fmt: skip
-    assert agents.runtime.approvals.get(said["deny"]).state == "denied"
-    assert agents.runtime.recovery.escalations.get(said["dismiss"]).state == "dismissed"
+    assert agents.runtime.approvals.get(targets["deny"]).state == "denied"
+    assert agents.runtime.recovery.escalations.get(targets["dismiss"]).state == "dismissed"
     assert agents.runtime.executor.in_doubt() == []
     assert agents.runtime.kill.in_force().keys() == {"agent:mallory"}
 

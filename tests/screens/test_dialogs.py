@@ -197,7 +197,7 @@ def test_the_cursor_goes_on_to_the_next_that_waits(agents: Agents, console: Cons
 
     def under_cursor() -> str:
         rows = console.app.section.query_one(RowList)  # type: ignore[union-attr]
-        return next(one for one in ids if agents.runtime.approvals.get(one).number == rows.listing.current)
+        return next(item for item in ids if agents.runtime.approvals.get(item).number == rows.listing.current)
 
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "2", "a")
@@ -230,7 +230,7 @@ def test_all_that_match_the_filter_are_marked_and_decided_once_their_number_is_t
         await console.press(pilot, "enter", "y", "enter")
         assert isinstance(console.app.screen, DecisionScreen), "neither enter nor y is the number"
         await give(console, pilot, "3", "word")
-        await console.until(pilot, lambda: {state(agents, one) for one in ids} == {"denied"})
+        await console.until(pilot, lambda: {state(agents, item) for item in ids} == {"denied"})
 
     console(script)
     assert state(agents, other) == "waiting"

@@ -149,7 +149,7 @@ def test_of_several_the_long_ones_have_to_be_opened_first(agents: Agents, consol
         await give(console, pilot, "both are right")
         await console.press(pilot, "pagedown", "pagedown")
         await give(console, pilot, "2", "word")
-        await console.until(pilot, lambda: {state(agents, one) for one in ids} == {"approved"})
+        await console.until(pilot, lambda: {state(agents, item) for item in ids} == {"approved"})
 
     console(script, (120, 40))
 

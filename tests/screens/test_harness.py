@@ -161,7 +161,7 @@ def test_the_control_under_the_cursor_is_shown_with_its_evidence_and_what_would_
         await console.press(pilot, "j", "j")
         await console.until(pilot, lambda: graded(console) == "partial: HA-03")
         shown = console.detail()
-        for said in (
+        for item in (
             "ok, allow unchanged: An unchanged contract executes.",
             "not built, also",
             "waits for sb.kernel.replay",
@@ -169,18 +169,18 @@ def test_the_control_under_the_cursor_is_shown_with_its_evidence_and_what_would_
             "OWASP ASI04, ASI02",
             "NIST GV 6.1, MG 3.1",
         ):
-            assert said in shown
+            assert item in shown
 
     console(script, (160, 45))
 
 
 def test_a_pass_says_what_would_end_it_and_a_failure_what_would_make_it_pass(card: Scorecard) -> None:
-    said = {
+    headings = {
         control.id: [field.name for field in control_document(control) if field.value is None]
         for control in card.controls
     }
-    assert "It passes once these hold" in said["HA-01"]
-    assert "It stays passed while each holds" in said["HA-05"]
+    assert "It passes once these hold" in headings["HA-01"]
+    assert "It stays passed while each holds" in headings["HA-05"]
 
 
 @pytest.mark.parametrize(
@@ -364,7 +364,9 @@ def test_the_real_audit_is_shown_whatever_this_home_says(
         await console.shows(pilot, "HA-01")
         assert screen.card is not None
         assert screen.card.line in console.text()
-        assert [one.id for one in screen.card.controls] == [one.id for one in load_catalogue().controls]
+        assert [control.id for control in screen.card.controls] == [
+            control.id for control in load_catalogue().controls
+        ]
         assert len([key for key in screen.rows.listing.keys if key > 0]) == 40
 
     console(script)
@@ -372,7 +374,7 @@ def test_the_real_audit_is_shown_whatever_this_home_says(
 
 
 def test_the_score_reads_as_the_command_says_it() -> None:
-    report = audit([one for one in load_catalogue().controls if one.id in ("HA-01", "HA-12")])
+    report = audit([control for control in load_catalogue().controls if control.id in ("HA-01", "HA-12")])
     assert scorecard(json.dumps(report.to_dict())).line == verdict(report)
 
 

@@ -87,8 +87,8 @@ def test_a_message_carries_no_escape_sequence_of_an_agents_name(agents: Agents, 
         console.app.screen.query_one("#word", Input).value = "kill"
         await console.press(pilot, "enter")
         await console.says(pilot, "was killed by")
-        said = [one.message for one in console.app._notifications]
-        assert not any(FORBIDDEN.search(text) or "\n" in text for text in said), said
+        messages = [notification.message for notification in console.app._notifications]
+        assert not any(FORBIDDEN.search(text) or "\n" in text for text in messages), messages
 
     console(script)
 
@@ -109,8 +109,8 @@ def test_the_names_of_two_calls_that_differ_do_not_look_alike(agents: Agents) ->
     calls: list[dict[str, object]] = [{"to": "bob", "amount": 1}, {'to="bob", amount': 1}]
     queue = agents.runtime.approvals
     asked = [queue.get(str(agents.call("any.pay", args).data["approval_id"])) for args in calls]
-    told = {call_text(queue.disclose(one)) for one in asked}
-    assert len(told) == 2
+    texts = {call_text(queue.disclose(item)) for item in asked}
+    assert len(texts) == 2
 
 
 def test_wide_letters_in_a_name_push_no_value_out_of_its_line(agents: Agents, console: Console) -> None:

@@ -194,7 +194,8 @@ def test_a_kill_that_cannot_be_recorded_is_said(agents: Agents, console: Console
         console.app.screen.query_one("#word", Input).value = "kill"
         await pilot.press("enter")
         await console.until(
-            pilot, lambda: any(said.title == "NOT stopped" for said in console.app._notifications)
+            pilot,
+            lambda: any(notification.title == "NOT stopped" for notification in console.app._notifications),
         )
 
     console(script)

@@ -160,7 +160,7 @@ def test_a_person_forgets_recovers_and_protects_with_a_reason(
 
     console(script)
     done = clerk.space.records.history(clerk.space.records.find(record)["id"])  # type: ignore[index]
-    assert [(one["operation"], one["actor"], one["reason"]) for one in done] == [
+    assert [(item["operation"], item["actor"], item["reason"]) for item in done] == [
         ("forget", "local:ada", "it moved"),
         ("recover", "local:ada", "it did not"),
         ("protect", "local:ada", "everybody asks"),

@@ -31,7 +31,7 @@ def test_a_batch_that_does_not_fit_is_scrolled_through_before_it_is_approved(
     ids = [agents.pay(f"bob {number} {'x ' * 330}") for number in range(4)]
 
     def states() -> set[str]:
-        return {str(agents.runtime.approvals.get(one).state) for one in ids}
+        return {str(agents.runtime.approvals.get(item).state) for item in ids}
 
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "2")

@@ -159,8 +159,8 @@ def test_what_a_call_wrote_is_put_back_with_a_reason_after_a_dry_run(
     console(script)
     assert path.read_text(encoding="utf-8") == "before"
     assert state(agents, ref) is MutationState.REVERSED
-    said = [event.payload for event in agents.runtime.log.events() if event.kind == "approval.approved"]
-    assert "the wrong file" in str(said[-1])
+    payloads = [event.payload for event in agents.runtime.log.events() if event.kind == "approval.approved"]
+    assert "the wrong file" in str(payloads[-1])
     assert verify(agents.runtime.log).ok
 
 
@@ -572,7 +572,7 @@ def test_while_a_reversal_runs_nothing_else_is_decided_and_leaving_waits_for_it(
         await console.comes(lambda: state(agents, first) == "reversing")
         await pilot.press("g", "a")
         assert isinstance(console.app.screen, RecoveryScreen)
-        await console.comes(lambda: any("wait: the previous decision" in said for said in console.toasts))
+        await console.comes(lambda: any("wait: the previous decision" in toast for toast in console.toasts))
         console.app.section.show_status()  # type: ignore[union-attr]
         await pilot.pause()
         assert "at work…" in console.text()

@@ -157,8 +157,8 @@ def test_a_conflict_is_resolved_by_the_chosen_version(
         await console.shows(pilot, "Nothing to review.")
         console.app.find_on("memory", conflict)
         await console.press(pilot, "tab", "right_square_bracket", "right_square_bracket")
-        kept = {"Keep this copy": "local", "Keep the other copy": "remote", "Keep both": "both"}[title]
-        assert f"keep {kept} by local:" in console.detail()
+        resolution = {"Keep this copy": "local", "Keep the other copy": "remote", "Keep both": "both"}[title]
+        assert f"keep {resolution} by local:" in console.detail()
         assert ": it was measured" in console.detail()
 
     console(script, (120, 36))

@@ -158,7 +158,7 @@ def test_a_person_accepts_and_dismisses_with_a_reason(
     assert (dismissed.status, dismissed.resolution_reason) == ("dismissed", "it woke me up")
     space = stack._container.space
     history = space.records.history(space.records.find(first)["id"])  # type: ignore[index]
-    assert [(one["operation"], one["actor"]) for one in history] == [("promoted", "local:eve")]
+    assert [(item["operation"], item["actor"]) for item in history] == [("promoted", "local:eve")]
 
 
 def test_several_are_accepted_once_their_number_is_typed(stack: SQLiteStack, console: Console) -> None:
@@ -174,7 +174,7 @@ def test_several_are_accepted_once_their_number_is_typed(stack: SQLiteStack, con
 
     console(script)
     assert len(stack.get_beliefs()) == 2
-    assert [one.id for one in stack.get_suggestions(status="pending")] == ["sug_0"]
+    assert [suggestion.id for suggestion in stack.get_suggestions(status="pending")] == ["sug_0"]
 
 
 def test_what_can_be_no_memory_stays_and_says_why(ada: Entity, stack: SQLiteStack, console: Console) -> None:

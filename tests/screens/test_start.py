@@ -145,8 +145,8 @@ def test_the_demo_opens_the_console_and_says_what_became_of_what_was_decided(
         assert sb("approvals", "approve", item["id"], "--reason", "it shipped").code == 0
     terminal.type("q")
     terminal.read_until("order 1002 is shipped, 0.00 of 49.00 refunded")
-    for told in ("it shipped", "recovery: payments.reverse_refund", "clerk: shell.run", "Look further"):
-        terminal.read_until(told)
+    for entry in ("it shipped", "recovery: payments.reverse_refund", "clerk: shell.run", "Look further"):
+        terminal.read_until(entry)
     assert terminal.wait() == 0
     assert not (tmp_path / "demo" / "shop" / "exports").exists()
 
@@ -184,9 +184,9 @@ def test_it_ends_with_a_terminal_that_was_killed_and_sent_no_hangup(agents: Agen
             painted += os.read(emulator.stdout.fileno(), 1 << 16)
         emulator.kill()
         emulator.wait()
-    told = os.read(ending, 1 << 10)
+    report = os.read(ending, 1 << 10)
     os.close(ending)
-    assert told, "it lived on without a terminal"
-    code, cpu_s = json.loads(told)
+    assert report, "it lived on without a terminal"
+    code, cpu_s = json.loads(report)
     assert code == 0
     assert cpu_s < 10, "a start, and no turn after turn"

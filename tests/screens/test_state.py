@@ -126,8 +126,8 @@ def test_no_row_or_line_can_command_a_terminal(hostile: str) -> None:
 @example("\u1de0", 20)  # no width at all
 def test_unfolded_text_is_all_there_and_folded_text_is_short(text: str, width: int) -> None:
     lines = layout([Field("name", text)], width, unfolded=True)
-    kept = "".join(line.text for line in lines).replace(" ", "")
-    assert kept.replace("\n", "") == Row((mark_invisible(text),)).texts[0].replace(" ", "")
+    content = "".join(line.text for line in lines).replace(" ", "")
+    assert content.replace("\n", "") == Row((mark_invisible(text),)).texts[0].replace(" ", "")
     assert len(layout([Field("name", text)], width, unfolded=False)) <= FOLDED_LINES + 1
 
 
@@ -158,9 +158,9 @@ def test_changes_stand_side_by_side_where_there_is_room() -> None:
 def log() -> Iterator[EventLog]:
     made = EventLog()
     for number, word in enumerate(WORDS * 4):
-        said = {"text": word, "number": number}
+        payload = {"text": word, "number": number}
         made.append(
-            MEMORY_PUT, said, Subject(f"run_{number % 3}", "", word, f"tool.{number % 5}", f"call_{word}")
+            MEMORY_PUT, payload, Subject(f"run_{number % 3}", "", word, f"tool.{number % 5}", f"call_{word}")
         )
     yield made
     made.close()

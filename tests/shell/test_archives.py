@@ -34,8 +34,8 @@ def entry(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.T
 def tar(*entries: tarfile.TarInfo) -> bytes:
     data = io.BytesIO()
     with tarfile.open(fileobj=data, mode="w", format=tarfile.GNU_FORMAT) as packed:
-        for one in entries:
-            packed.addfile(one)
+        for info in entries:
+            packed.addfile(info)
     return data.getvalue()
 
 

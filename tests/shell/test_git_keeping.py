@@ -112,8 +112,8 @@ def tree(folder: Path) -> dict[str, object]:
 
 def state(folder: Path) -> object:
     """All that a person has in a repository: files, index, branch and stashes."""
-    said = bash("git ls-files -s; git rev-parse HEAD; git stash list", folder)
-    return tree(folder), said
+    output = bash("git ls-files -s; git rev-parse HEAD; git stash list", folder)
+    return tree(folder), output
 
 
 def judged(command: str, folder: Path) -> tuple[list[str] | None, dict[str, bytes]]:
@@ -255,9 +255,9 @@ def test_what_is_surely_ignored_is_ignored_by_git(
     ignored = Ignored(lambda name: texts.get(name, ""))
     data = "\n".join(paths).encode()
     asked = ["git", "check-ignore", "--stdin", "--no-index"]
-    said = (
+    matches = (
         subprocess.run(asked, cwd=folder, input=data, capture_output=True, check=False)
         .stdout.decode()
         .splitlines()
     )
-    assert {path for path in paths if ignored.surely(path, folder=False)} <= set(said)
+    assert {path for path in paths if ignored.surely(path, folder=False)} <= set(matches)

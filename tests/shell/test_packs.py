@@ -90,14 +90,14 @@ def test_untrusted_pack_only_raises_classes(own: Path, tmp_path: Path) -> None:
 def test_compiled_pack_is_read_by_its_digest(own: Path, tmp_path: Path) -> None:
     compiled = tmp_path / "compiled"
     ruleset((), [PackFile(own)], compiled)
-    (kept,) = compiled.iterdir()
-    kept.write_text(
-        kept.read_text(encoding="utf-8").replace("works here", "from the cache"), encoding="utf-8"
+    (path,) = compiled.iterdir()
+    path.write_text(
+        path.read_text(encoding="utf-8").replace("works here", "from the cache"), encoding="utf-8"
     )
     assert (
         judge("deployer staging", ruleset((), [PackFile(own)], compiled)).reason == "deployer: from the cache"
     )
-    kept.write_text("{", encoding="utf-8")  # damaged: it is compiled again
+    path.write_text("{", encoding="utf-8")  # damaged: it is compiled again
     assert judge("deployer staging", ruleset((), [PackFile(own)], compiled)).reason == "deployer: works here"
     own.write_text(OWN.replace("works here", "changed"), encoding="utf-8")
     assert judge("deployer staging", ruleset((), [PackFile(own)], compiled)).reason == "deployer: changed"

@@ -51,8 +51,12 @@ def test_the_table_is_what_the_pack_compiles_to() -> None:
 
 
 def test_examples_of_the_pack_hold() -> None:
-    assert [one for one in examples() if bool(judge(one.command).secrets) != one.reads] == []
-    assert sum(one.reads for one in examples()) >= 60
+    assert [
+        illustration
+        for illustration in examples()
+        if bool(judge(illustration.command).secrets) != illustration.reads
+    ] == []
+    assert sum(illustration.reads for illustration in examples()) >= 60
 
 
 def test_the_list_is_large_and_says_nothing_twice() -> None:

@@ -128,7 +128,7 @@ def home(folder: Path, scopes: str = "['*']") -> Config:
 @pytest.fixture
 def pair(tmp_path: Path) -> Iterator[tuple[Copy, Copy]]:
     """Two copies of one home whose clocks are a day apart."""
-    one, other = Copy(tmp_path / "one.db"), Copy(tmp_path / "other.db", ahead_s=-86_400)
-    yield one, other
-    one.close()
+    copy, other = Copy(tmp_path / "one.db"), Copy(tmp_path / "other.db", ahead_s=-86_400)
+    yield copy, other
+    copy.close()
     other.close()

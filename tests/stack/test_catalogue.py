@@ -48,7 +48,7 @@ def test_what_is_private_counts_for_operators_and_for_whom_it_belongs_to(databas
     brain.remember("everybody may know")
     brain.remember("mine alone", private=True)
     counts = {core: one_stack(database, "default", core=core) for core in (None, "ada", "bob")}
-    assert {core: (one.memories, one.private) for core, one in counts.items()} == {
+    assert {core: (stack_entry.memories, stack_entry.private) for core, stack_entry in counts.items()} == {
         None: (2, 1),
         "ada": (2, 1),
         "bob": (1, 0),
@@ -91,5 +91,5 @@ def test_a_runtime_opens_the_stacks_of_its_database(home: Path) -> None:
     with open_runtime() as runtime:
         brain = runtime.brain("ada")
         fact = brain.remember("the API is versioned")
-        assert [one.id for one in runtime.stack().get_beliefs()] == [fact]
+        assert [belief.id for belief in runtime.stack().get_beliefs()] == [fact]
         assert runtime.stack("work", components=[]).get_beliefs() == []

@@ -23,10 +23,10 @@ NAMES = [
 
 def test_a_stack_loads_eight_components_in_this_order(full: SQLiteStack) -> None:
     assert list(full.components) == NAMES
-    assert [name for name, one in full.components.items() if one.required] == ["embedding"]
-    asking = [name for name, one in full.components.items() if one.needs_inference]
+    assert [name for name, protocol in full.components.items() if protocol.required] == ["embedding"]
+    asking = [name for name, protocol in full.components.items() if protocol.needs_inference]
     assert asking == ["embedding", "consolidation", "emotions", "suggestions"]
-    assert all(isinstance(one, StackComponentProtocol) for one in full.components.values())
+    assert all(isinstance(protocol, StackComponentProtocol) for protocol in full.components.values())
 
 
 def test_an_optional_component_goes_and_a_required_one_stays(full: SQLiteStack) -> None:
@@ -111,7 +111,7 @@ def test_a_stack_that_is_only_read_is_looked_after_by_none(full: SQLiteStack) ->
     full.save_note(Note("n", "", "the cache is warm"))
     with SQLiteStack("mine", full.path, read_only=True) as reader:
         done = reader.maintenance()
-        assert [one.id for one in reader.get_notes()] == ["n"]
+        assert [note.id for note in reader.get_notes()] == ["n"]
     writing = ["embedding", "forgetting", "consolidation", "emotions", "suggestions", "knowledge"]
     assert all(done[name]["skipped"] for name in writing)
     assert done["anxiety"]["level"] == "calm"
@@ -134,9 +134,11 @@ def test_reading_a_stack_loads_neither_the_model_nor_the_lexicon(full: SQLiteSta
 def test_what_a_component_says_of_a_record_leaves_its_version_known(full: SQLiteStack) -> None:
     episode = Episode("e", "", "the release", "everybody was furious")
     full.save_episode(episode)
-    kept = full.get_memory("episode", "e")
-    assert kept is not None
-    assert (episode.version, episode.emotional_tags) == (kept.version, kept.emotional_tags) == (2, ["anger"])
+    stored = full.get_memory("episode", "e")
+    assert stored is not None
+    assert (
+        (episode.version, episode.emotional_tags) == (stored.version, stored.emotional_tags) == (2, ["anger"])
+    )
 
 
 class Numbering(Component):
@@ -161,7 +163,7 @@ def test_what_components_say_of_a_batch_is_kept_and_a_wrong_answer_is_left(tmp_p
         )
     with SQLiteStack("mine", path, components=[Numbering()]) as stack:
         stack.save_note(Note("d", "", "four"))
-        found = {one.id: (one.tags, one.confidence) for one in stack.get_notes()}
+        found = {note.id: (note.tags, note.confidence) for note in stack.get_notes()}
     assert found == {"a": (["1"], 0.8), "b": (None, 0.8), "c": (["t", "3"], 0.8), "d": (["4"], 0.8)}
 
 
@@ -185,7 +187,7 @@ class _Nonsense(Component):
 def test_nonsense_that_a_component_answers_with_spoils_nothing(stack: SQLiteStack) -> None:
     stack.add_component(_Nonsense())
     stack.save_note(Note("n", "", "the cache is warm"))
-    assert [one.memory_id for one in stack.search("cache")] == ["n"]
+    assert [result.memory_id for result in stack.search("cache")] == ["n"]
     assert stack.maintenance() == {"nonsense": {"error": "TypeError: it returned a list"}}
 
 

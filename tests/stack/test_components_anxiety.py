@@ -94,7 +94,7 @@ def test_measures_are_from_0_to_100(measure: str, health: dict[str, Any], expect
 @rows("field", ["unreflected", "doubted", "epoch_months", "raw_aged"])
 def test_more_to_do_never_counts_less(field: str) -> None:
     more: list[Any] = [(500,) * at for at in range(60)] if field == "raw_aged" else list(range(60))
-    found = [max(scores(CALM._replace(**{field: one})).values()) for one in more]
+    found = [max(scores(CALM._replace(**{field: item})).values()) for item in more]
     assert found == sorted(found)
 
 
@@ -126,7 +126,7 @@ def test_a_belief_is_a_little_less_certain_each_month_until_it_is_verified(
     assert isinstance(component, MetaMemoryComponent)
     full.remove_component("forgetting")
     clock.time += 300 * DAY
-    now = {one.id: component.confidence(one) for one in full.get_beliefs()}
+    now = {item.id: component.confidence(item) for item in full.get_beliefs()}
     assert now == {"a": pytest.approx(0.7), "low": 0.3, "kept": 0.8}
     done = full.maintenance()["metamemory"]
     assert (done["to_verify"], done["uncertain_memories"], done["beliefs_checked"]) == (["a"], 1, 3)

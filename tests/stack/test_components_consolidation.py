@@ -38,7 +38,7 @@ def test_a_lesson_said_in_other_words_becomes_one_belief_with_its_episodes(stack
     assert belief is not None
     assert (belief.belief_type, belief.confidence, belief.source_type) == ("pattern", 0.7, "consolidation")
     assert belief.source_entity == "sb:consolidation"
-    found = {tuple(sorted(one.derived_from or ())) for one in stack.get_beliefs()}
+    found = {tuple(sorted(item.derived_from or ())) for item in stack.get_beliefs()}
     assert found == {("episode:e0", "episode:e1"), ("episode:e2", "episode:e3")}
 
 
@@ -109,12 +109,12 @@ def test_maintenance_promotes_what_recurs(full: SQLiteStack) -> None:
     learn(full, *["Pin the versions"] * 3)
     done = full.maintenance()["consolidation"]
     assert (done["patterns_found"], done["inference_available"]) == (1, False)
-    assert [one.statement for one in full.get_beliefs()] == ["Pin the versions"]
+    assert [belief.statement for belief in full.get_beliefs()] == ["Pin the versions"]
 
 
 def test_a_model_finds_what_words_do_not_share(full: SQLiteStack, scripted: Any) -> None:
     learn(full, "The outage came from an unwatched disk", "Nobody saw the queue fill up", "Ask early")
-    said = [
+    reply = [
         {"statement": "What can fill up needs an alarm.", "episodes": [1, 2]},
         {"statement": "Named by one episode alone.", "episodes": [1, 1]},
         {"statement": "Named by episodes that are none.", "episodes": [7, -1]},
@@ -122,14 +122,14 @@ def test_a_model_finds_what_words_do_not_share(full: SQLiteStack, scripted: Any)
         {"statement": 5, "episodes": [0, 1]},
         {"nothing": True},
     ]
-    model = scripted(f"```json\n{json.dumps(said)}\n```")
+    model = scripted(f"```json\n{json.dumps(reply)}\n```")
     full.on_model_changed(model)
     done = full.maintenance()["consolidation"]
     assert done["synthesized_themes"] == ["What can fill up needs an alarm."]
     (belief,) = full.get_beliefs()
     assert (belief.source_type, belief.derived_from) == ("consolidation", ["episode:e1", "episode:e0"])
     full.maintenance()  # it is not asked again about the same
-    consolidating = [one for one in model.prompts if "lessons" in one]
+    consolidating = [prompt for prompt in model.prompts if "lessons" in prompt]
     assert len(consolidating) == 1
 
 

@@ -51,10 +51,10 @@ def test_the_component_says_what_makes_the_vectors(full: SQLiteStack, scripted: 
     component = full.get_component("embedding")
     assert isinstance(component, EmbeddingComponent)
     assert component.embedding_dimension == 256
-    one, other = component.embed_batch(["the cache is warm", "the cache is hot"])
-    assert component.embed("the cache is warm") == one
+    vector, other = component.embed_batch(["the cache is warm", "the cache is hot"])
+    assert component.embed("the cache is warm") == vector
     assert len(other) == 256
-    assert sum(number * number for number in one) == pytest.approx(1, abs=1e-3)
+    assert sum(number * number for number in vector) == pytest.approx(1, abs=1e-3)
 
 
 def test_a_models_own_vectors_are_never_mixed_with_them(full: SQLiteStack, scripted: Any) -> None:

@@ -84,13 +84,13 @@ def test_a_model_judges_what_words_said_and_its_numbers_are_kept_in_range(
     full.save_episode(Episode("own", "", "the release", "it broke", emotional_valence=0.4))
     full.save_episode(Episode("b", "", "the release", "I was furious"))
     full.save_episode(Episode("c", "", "oh well", "that was that"))
-    said = [
+    reply = [
         {"number": 0, "valence": -7, "arousal": 3, "emotions": ["Resignation", 5, "x" * 90]},
         {"number": 1, "valence": "bad", "arousal": 0.5},
         {"number": 9, "valence": 1, "arousal": 1},
         {"number": True, "valence": 1, "arousal": 1},
     ]
-    model = scripted(json.dumps(said), json.dumps(said))
+    model = scripted(json.dumps(reply), json.dumps(reply))
     full.on_model_changed(model)
     assert full.maintenance()["emotions"] == {"judged": 1, "inference_available": True}
     assert feelings_of(full, "c") == (-1, 1, ["resignation"])

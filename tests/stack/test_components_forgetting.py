@@ -104,8 +104,8 @@ def test_a_protected_memory_stays_and_a_used_one_lasts_longer(opened: Opened, cl
         stack.record_access("note", "used")
     clock.time += 30 * DAY
     assert stack.maintenance()["forgetting"]["protected"] == 1
-    kept, used, left = (strength(stack, "note", uid) for uid in ("kept", "used", "left"))
-    assert kept == 0.8
+    protected, used, left = (strength(stack, "note", uid) for uid in ("kept", "used", "left"))
+    assert protected == 0.8
     assert used > left
 
 
@@ -167,14 +167,14 @@ def test_what_a_brain_kept_long_ago_does_not_fade_at_once(opened: Opened, clock:
 
 
 def test_two_processes_let_time_pass_once(opened: Opened, clock: SteeredClock) -> None:
-    one, other = opened(ForgettingComponent()), opened(ForgettingComponent())
-    one.save_note(Note("n", "", "the cache is warm"))
+    stack, other = opened(ForgettingComponent()), opened(ForgettingComponent())
+    stack.save_note(Note("n", "", "the cache is warm"))
     clock.time += 30 * DAY
     other.maintenance()
-    one.maintenance()
-    one.on_attach("me")  # keeps the stack's state, and leaves its settings as they are
+    stack.maintenance()
+    stack.on_attach("me")  # keeps the stack's state, and leaves its settings as they are
     other.maintenance()
-    assert strength(one, "note", "n") == pytest.approx(0.5)
+    assert strength(stack, "note", "n") == pytest.approx(0.5)
 
 
 def test_a_clock_that_is_set_back_changes_nothing(opened: Opened, clock: SteeredClock) -> None:
@@ -200,7 +200,7 @@ def test_a_sweep_that_is_asked_for_forgets_ten_that_matter_least(opened: Opened)
     stack.save_belief(Belief("self", "", "I am careful", belief_scope="self", strength=0.1))
     stack.save_note(Note("p", "", "protected", strength=0.1, is_protected=True))
     assert stack.apply_forgetting() == {"forgotten": 10, "candidates": 12, "protected": 3}
-    left = {one.id for one in stack.get_notes(include_weak=True)}
+    left = {note.id for note in stack.get_notes(include_weak=True)}
     assert left == {"n00", "n01", "used"}
     assert stack.recover_memory("note", "n11") is True
     assert stack.apply_forgetting(protect_identity=False)["candidates"] == 5

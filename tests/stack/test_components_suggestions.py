@@ -27,7 +27,7 @@ def test_raw_entries_become_suggestions(full: SQLiteStack) -> None:
         "deduplicated_suggestions": 0,
         "inference_available": False,
     }
-    found = {tuple(one.source_raw_ids): one for one in full.get_suggestions()}
+    found = {tuple(suggestion.source_raw_ids): suggestion for suggestion in full.get_suggestions()}
     episode, belief, note = found["r1",], found["r2",], found["r3",]
     assert (episode.memory_type, episode.status) == ("episode", "pending")
     assert episode.content == {
@@ -37,8 +37,8 @@ def test_raw_entries_become_suggestions(full: SQLiteStack) -> None:
     }
     assert (belief.memory_type, belief.content) == ("belief", {"statement": BELIEVED})
     assert (note.memory_type, note.content["note_type"]) == ("note", "quote")
-    assert all(0.4 <= one.confidence <= 1 for one in found.values())
-    assert all(one.processed for one in full.get_raw())
+    assert all(0.4 <= suggestion.confidence <= 1 for suggestion in found.values())
+    assert all(raw_entry.processed for raw_entry in full.get_raw())
     assert [*full.get_episodes(), *full.get_beliefs(), *full.get_notes()] == []
 
 
@@ -64,7 +64,7 @@ def test_nothing_is_suggested_twice_even_if_a_pass_was_interrupted(full: SQLiteS
     full.save_raw(RawEntry("r1", "", DEPLOYED))  # as it was before the pass marked it
     done = full.maintenance()["suggestions"]
     assert (done["suggestions_extracted"], done["deduplicated_suggestions"]) == (0, 1)
-    assert [one.status for one in full.get_suggestions()] == ["dismissed"]
+    assert [suggestion.status for suggestion in full.get_suggestions()] == ["dismissed"]
 
 
 def test_what_was_suggested_can_be_accepted(full: SQLiteStack) -> None:
@@ -81,15 +81,15 @@ def test_what_was_suggested_can_be_accepted(full: SQLiteStack) -> None:
 def test_a_model_is_asked_about_what_words_say_nothing_of(full: SQLiteStack, scripted: Any) -> None:
     full.save_raw(RawEntry("r1", "", DEPLOYED))
     full.save_raw(RawEntry("r2", "", "the blue door sticks in winter"))
-    said = [
+    reply = [
         {"number": 0, "memory_type": "belief", "content": {"statement": "Damp doors stick.", "x": 1}, "confidence": 3},
         {"number": 0, "memory_type": "value", "content": {"name": "no"}, "confidence": 1},
         {"number": 0, "memory_type": "note", "content": {"content": " "}, "confidence": 1},
         {"number": 4, "memory_type": "note", "content": {"content": "there"}, "confidence": 1},
     ]  # fmt: skip
-    full.on_model_changed(scripted(json.dumps(said)))
+    full.on_model_changed(scripted(json.dumps(reply)))
     assert full.maintenance()["suggestions"]["suggestions_extracted"] == 2
-    (found,) = (one for one in full.get_suggestions() if one.source_raw_ids == ["r2"])
+    (found,) = (suggestion for suggestion in full.get_suggestions() if suggestion.source_raw_ids == ["r2"])
     assert (found.memory_type, found.content, found.confidence) == (
         "belief",
         {"statement": "Damp doors stick."},
@@ -104,5 +104,7 @@ def test_what_says_nothing_is_not_suggested(text: str) -> None:
 
 def test_a_note_is_suggested_only_of_what_is_nothing_else() -> None:
     both = "I decided to note that we should always test because it is safer than not"
-    assert [one.memory_type for one in proposed(both)] == ["belief"]
-    assert [one.content["note_type"] for one in proposed("They agreed: remember the milk")] == ["decision"]
+    assert [proposal.memory_type for proposal in proposed(both)] == ["belief"]
+    assert [proposal.content["note_type"] for proposal in proposed("They agreed: remember the milk")] == [
+        "decision"
+    ]

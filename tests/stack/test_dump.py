@@ -99,7 +99,7 @@ def test_more_than_a_hundred_of_a_kind_are_all_there(stack: SQLiteStack) -> None
 def lists(text: str) -> dict[str, Any]:
     """What a dump says, but for the name of the stack and the time."""
     whole = json.loads(text)
-    return {name: [{**one, "stack_id": None} for one in whole.get(name, ())] for name in LISTS.values()}
+    return {name: [{**item, "stack_id": None} for item in whole.get(name, ())] for name in LISTS.values()}
 
 
 def again(text: str) -> str:
@@ -121,11 +121,11 @@ def test_every_field_of_every_kind_comes_back(stack: SQLiteStack) -> None:
 def test_whatever_is_kept_comes_back(data: st.DataObject) -> None:
     drawn = {kind: data.draw(records_of(kind)) for kind in LISTS}
     with SQLiteStack("mine", ":memory:", components=[]) as stack:
-        stack._saver.restore([replace(one, stack_id="mine", id=kind) for kind, one in drawn.items()])
+        stack._saver.restore([replace(entry, stack_id="mine", id=kind) for kind, entry in drawn.items()])
         text = stack.dump(format="json", include_forgotten=True)
     came_back = lists(again(text))
-    for name, (one,) in lists(text).items():
-        assert came_back[name] == [one]
+    for name, (item,) in lists(text).items():
+        assert came_back[name] == [item]
 
 
 def test_where_it_came_from_comes_back_too(stack: SQLiteStack, tmp_path: Path) -> None:
@@ -170,13 +170,13 @@ def test_a_file_is_written_whole_into_a_folder_that_is_made(full: SQLiteStack, t
         path.read_text(encoding="utf-8") == full.dump()
     )  # the format is what was asked for, whatever the name
     full.export(path, format="json")
-    assert [one["id"] for one in json.loads(path.read_text(encoding="utf-8"))["notes"]] == ["n1"]
-    assert [one.name for one in path.parent.iterdir()] == ["stack.json"]
+    assert [note["id"] for note in json.loads(path.read_text(encoding="utf-8"))["notes"]] == ["n1"]
+    assert [item.name for item in path.parent.iterdir()] == ["stack.json"]
     with pytest.raises(StoreError, match="cannot write"):
         full.export(path / "below")
     with pytest.raises(StoreError, match="cannot write"):
         full.export(path.parent)
-    assert [one.name for one in path.parent.iterdir()] == ["stack.json"]
+    assert [item.name for item in path.parent.iterdir()] == ["stack.json"]
 
 
 def test_a_brains_memories_are_dumped_as_the_stacks_kinds_without_what_is_private(tmp_path: Path) -> None:
@@ -185,5 +185,5 @@ def test_a_brains_memories_are_dumped_as_the_stacks_kinds_without_what_is_privat
     fact = brain.remember("the API is versioned")
     brain.remember("mine alone", private=True)
     whole = json.loads(SQLiteStack("default", path, components=[]).dump(format="json"))
-    assert [one["id"] for one in whole["beliefs"]] == [fact]
+    assert [belief["id"] for belief in whole["beliefs"]] == [fact]
     assert whole["stack_id"] == "default"

@@ -47,10 +47,10 @@ def test_the_file_opens_by_itself_and_says_the_same(copy: Copy, tmp_path: Path) 
 def test_a_stack_leaves_without_what_operators_say_of_trust_in_it(copy: Copy, tmp_path: Path) -> None:
     desk = TrustDesk(copy.space, copy.log, Authority(copy.config.operators.file, copy.log))
     desk.assess("mine", "eve", "general", 0.1, by=Label("ann"), reason="it invents numbers")
-    kept = copy.note("for everybody")
+    note = copy.note("for everybody")
     copy.stack.export_stack(tmp_path / "mine.db")
     database = open_database(tmp_path / "mine.db")
-    assert database.query("SELECT uid FROM records") == [(kept,)]
+    assert database.query("SELECT uid FROM records") == [(note,)]
 
 
 def test_nothing_else_of_the_database_is_in_it(copy: Copy, tmp_path: Path) -> None:
@@ -61,14 +61,14 @@ def test_nothing_else_of_the_database_is_in_it(copy: Copy, tmp_path: Path) -> No
     )
     gone = copy.note("what is erased")
     copy.erase(gone)
-    kept = copy.note("for everybody")
+    note = copy.note("for everybody")
     copy.stack.export_stack(tmp_path / "mine.db")
     content = (tmp_path / "mine.db").read_bytes()
     assert b"for everybody" in content
     for other in (b"neighbour", b"coder", b"what is erased", gone.encode()):
         assert other not in content
     database = open_database(tmp_path / "mine.db")
-    assert database.query("SELECT uid FROM records") == [(kept,)]
+    assert database.query("SELECT uid FROM records") == [(note,)]
     assert database.query("SELECT count(*) FROM events") == [(0,)]
     assert database.query("PRAGMA integrity_check") == [("ok",)]
     database.close()

@@ -62,7 +62,7 @@ def test_the_views_of_a_stack_say_whom_a_memory_is_about_and_who_may_read_it(
     brain.entity("Grace", "person", **named)
     stack.on_attach("hr")
     shown = [*stack.get_beliefs(), *stack.get_notes(), *stack.get_episodes(), *stack.get_relationships()]
-    assert [people(one) for one in shown] == [PEOPLE] * 4
+    assert [people(privacy) for privacy in shown] == [PEOPLE] * 4
 
 
 @pytest.mark.parametrize("brain_first", [True, False])
@@ -93,7 +93,7 @@ def test_private_memories_are_their_owners(both: tuple[Brain, SQLiteStack]) -> N
     stack.on_attach("somebody")
     assert stack.get_beliefs() == []
     stack.on_attach("me")
-    assert [one.statement for one in stack.get_beliefs()] == ["mine alone"]
+    assert [belief.statement for belief in stack.get_beliefs()] == ["mine alone"]
 
 
 def test_what_a_stack_keeps_is_found_by_a_brain(both: tuple[Brain, SQLiteStack]) -> None:
@@ -108,7 +108,7 @@ def test_what_is_forgotten_in_one_is_forgotten_in_the_other(both: tuple[Brain, S
     assert stack.forget_memory("belief", fact, "no longer so") is True
     assert brain.search("versioned API") == []
     brain.recover(fact)
-    assert [one.strength for one in stack.get_beliefs()] == [1.0]  # a stack's own recover gives 0.2
+    assert [belief.strength for belief in stack.get_beliefs()] == [1.0]  # a stack's own recover gives 0.2
     brain.forget(fact)
     assert stack.get_beliefs(include_weak=True) == []
     assert stack.recover_memory("belief", fact) is True
@@ -160,8 +160,10 @@ def test_what_a_stack_says_of_an_entity_is_kept_with_it(both: tuple[Brain, SQLit
 
 def test_somebody_is_one_record_whoever_kept_it_first(both: tuple[Brain, SQLiteStack]) -> None:
     brain, stack = both
-    said = Relationship("", "default", "Ada", relationship_type="colleague", notes="likes tea", sentiment=0.5)
-    first = stack.save_relationship(said)
+    relationship = Relationship(
+        "", "default", "Ada", relationship_type="colleague", notes="likes tea", sentiment=0.5
+    )
+    first = stack.save_relationship(relationship)
     added = {"observations": ["likes tea", "plays the cello"], "properties": {"desk": 3}, "tags": ["team"]}
     assert brain.entity("Ada", "agent", **added) == first  # type: ignore[arg-type]
     assert brain.entity("Ada", "agent", **added) == first  # type: ignore[arg-type]
@@ -170,14 +172,14 @@ def test_somebody_is_one_record_whoever_kept_it_first(both: tuple[Brain, SQLiteS
     assert (ada.notes, ada.context_tags) == ("likes tea; plays the cello; desk: 3", ["team"])
     assert brain.get("Ada").id == first
     brain.relate("Ada", "wrote", brain.remember("the parser"))
-    assert [one.id for one in brain.orient().entities] == [first]
+    assert [surrounded.id for surrounded in brain.orient().entities] == [first]
 
 
 def test_a_relationship_is_kept_with_the_entity_of_its_name(both: tuple[Brain, SQLiteStack]) -> None:
     brain, stack = both
     first = brain.entity("Ada", "person", observations=["likes tea"])
-    met = Relationship("", "default", "ada", relationship_type="colleague", sentiment=0.5)
-    assert stack.save_relationship(met) == first
+    relationship = Relationship("", "default", "ada", relationship_type="colleague", sentiment=0.5)
+    assert stack.save_relationship(relationship) == first
     (ada,) = stack.get_relationships()
     assert (ada.entity_name, ada.notes, ada.relationship_type) == ("Ada", "likes tea", "colleague")
     assert ada.sentiment == 0.5
@@ -196,8 +198,8 @@ def test_a_suggestion_that_nobody_accepted_is_found_by_neither(both: tuple[Brain
     stack.save_trust_assessment(TrustAssessment("", "default", "Ada", {"deploys": {"score": 0.5}}))
     stack.maintenance()
     assert [hit.id for hit in brain.search("who deploys on Fridays, Ada?")] == ["ada"]
-    assert [one.id for one in brain.think("who deploys on Fridays, Ada?")] == ["ada"]
-    assert [one.memory_id for one in stack.search("who deploys on Fridays, Ada?")] == ["ada"]
+    assert [activated.id for activated in brain.think("who deploys on Fridays, Ada?")] == ["ada"]
+    assert [result.memory_id for result in stack.search("who deploys on Fridays, Ada?")] == ["ada"]
     with pytest.raises(ValueError, match="is not a memory kind"):
         brain.search("Fridays", kinds=["suggestion"])
     made = stack.accept_suggestion(suggested)
@@ -208,26 +210,26 @@ def test_a_brain_writes_nothing_into_a_stack_that_is_being_maintained(
     both: tuple[Brain, SQLiteStack],
 ) -> None:
     brain, stack = both
-    kept = [brain.remember("the API is versioned"), brain.remember("clients send a header")]
+    facts = [brain.remember("the API is versioned"), brain.remember("clients send a header")]
     packet = brain.handoff("ship it", "almost done", [], "tag the release")
     stack.enter_maintenance()
     writes: list[Callable[[], object]] = [
         lambda: brain.remember("the API is gone"),
         lambda: brain.entity("Ada", "person"),
-        lambda: brain.relate(kept[0], "needs", kept[1]),
+        lambda: brain.relate(facts[0], "needs", facts[1]),
         lambda: brain.wrap_up("all done"),
         brain.resume,
     ]
     for write in writes:
         with pytest.raises(MaintenanceModeError, match="stack default is in maintenance"):
             write()
-    assert brain.search("versioned API", kinds=["fact"])[0].id == kept[0]
+    assert brain.search("versioned API", kinds=["fact"])[0].id == facts[0]
     assert Brain("me", database=stack._database, stack="other").remember("elsewhere")
     stack.exit_maintenance()
     taken = brain.resume()
     assert taken is not None
     assert taken.id == packet.id
-    brain.relate(kept[0], "needs", kept[1])
+    brain.relate(facts[0], "needs", facts[1])
 
 
 def test_citing_what_one_does_not_see_reaches_nothing_of_it(both: tuple[Brain, SQLiteStack]) -> None:

@@ -73,7 +73,7 @@ def test_what_a_user_wrote_is_not_made_surer_by_a_promotion(
     row = brain.space.records.find(fact)
     assert row is not None
     assert row["confidence"] == 0.75
-    assert [one.weight for one in brain.space.evidence.of(row["id"])] == [0.0]
+    assert [evidence.weight for evidence in brain.space.evidence.of(row["id"])] == [0.0]
 
 
 def test_no_belief_is_made_of_what_somebody_who_is_not_trusted_recorded(stack: SQLiteStack) -> None:

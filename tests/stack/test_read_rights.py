@@ -103,8 +103,12 @@ def test_a_mask_that_is_written_back_stands_for_what_it_was_put_over(runtime: Ru
     again = note_of(reader, note)
     again.reason = "asked twice"
     reader.save_note(again)
-    kept = note_of(stack_of(runtime, "ada"), note)
-    assert (kept.content, kept.tags, kept.reason) == (f"{TEXT} today", [PHONE, "sea", "lamp"], "asked twice")
+    stored = note_of(stack_of(runtime, "ada"), note)
+    assert (stored.content, stored.tags, stored.reason) == (
+        f"{TEXT} today",
+        [PHONE, "sea", "lamp"],
+        "asked twice",
+    )
 
 
 def test_every_kind_of_a_stack_says_whom_it_is_about_and_is_forgotten_with_them(
@@ -134,7 +138,9 @@ def test_every_kind_of_a_stack_says_whom_it_is_about_and_is_forgotten_with_them(
     trusted = stack.save_trust_assessment(
         TrustAssessment("", "default", "Grace", scored, subject_ids=["grace"])
     )
-    read = {one.id for one in stack.get_raw()} | {one.id for one in stack.get_suggestions()}
+    read = {raw_entry.id for raw_entry in stack.get_raw()} | {
+        suggestion.id for suggestion in stack.get_suggestions()
+    }
     assert (read & silent, len(read & agreed)) == (set(), 2)
     done = sb("memory", "forget-subject", "grace", "--reason", "asked for it", "--yes", "--json")
     assert (done.code, set(done.json["ids"])) == (0, silent | agreed | {trusted}), done.err
@@ -146,7 +152,7 @@ def test_grants_and_consent_decide_what_a_core_finds(runtime: Runtime) -> None:
     granted = writer.remember("Grace keeps the lighthouse", access_grants=["bob"])
     missing = writer.remember("Grace left the lighthouse", subject_ids=["grace"], consent_grants=[])
     bob, eve = (stack_of(runtime, name) for name in ("bob", "eve"))
-    assert {one.memory_id for one in bob.search("Grace lighthouse")} == {granted}
+    assert {result.memory_id for result in bob.search("Grace lighthouse")} == {granted}
     assert eve.search("Grace lighthouse") == []
     assert "lighthouse" in everything(bob)
     assert "lighthouse" not in everything(eve)

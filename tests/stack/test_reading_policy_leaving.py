@@ -86,7 +86,7 @@ def test_an_exported_stack_holds_what_its_reader_may_read(
     assert texts_in(tmp_path / "taken.db") == (sorted(TEXTS) if reads else [])
     content = (tmp_path / "taken.db").read_bytes()
     assert [text.encode() in content for text in TEXTS] == [reads, reads]
-    assert [one.reason for one in denied_reads(copy.database, agent="sales")] == [REASON] * (not reads)
+    assert [read.reason for read in denied_reads(copy.database, agent="sales")] == [REASON] * (not reads)
 
 
 def test_a_sync_sends_what_the_core_may_read_and_the_rest_with_the_next_reader(

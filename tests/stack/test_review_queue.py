@@ -19,9 +19,9 @@ from tests.stack.copies import Copy
 
 @pytest.fixture
 def pair(tmp_path: Path) -> Iterator[tuple[Copy, Copy]]:
-    one, other = Copy(tmp_path / "one.db"), Copy(tmp_path / "other.db")
-    yield one, other
-    one.close()
+    copy, other = Copy(tmp_path / "one.db"), Copy(tmp_path / "other.db")
+    yield copy, other
+    copy.close()
     other.close()
 
 
@@ -34,18 +34,18 @@ def set_state(copy: Copy, uid: str, state: str) -> None:
 
 
 def test_conflicts_of_all_stacks_wait_until_they_are_resolved(pair: tuple[Copy, Copy]) -> None:
-    one, other = pair
-    uid = one.note("as it was")
-    stack = one.with_remote(other)
+    copy, other = pair
+    uid = copy.note("as it was")
+    stack = copy.with_remote(other)
     stack.sync()
-    one.edit(uid, content="73 seconds")
+    copy.edit(uid, content="73 seconds")
     other.edit(uid, content="22 seconds")
     stack.sync()
-    queue = ReviewQueue(one.database)
+    queue = ReviewQueue(copy.database)
     (item,) = queue.items()
     assert (item.kind, item.record["uid"]) == (ReviewKind.CONFLICT, uid)
     assert queue.counts()[ReviewKind.CONFLICT] == 1
-    cells = REVIEW.cells(item, int((one.clock.time + 3 * 3600) * MICROSECONDS), "list")
+    cells = REVIEW.cells(item, int((copy.clock.time + 3 * 3600) * MICROSECONDS), "list")
     assert [cell.text for cell in cells] == ["conflict", "73 seconds", "another copy", "3h"]
     assert cells[0].badge
     stack.resolve_conflict(item.reference, "local", "it is so")
@@ -53,41 +53,41 @@ def test_conflicts_of_all_stacks_wait_until_they_are_resolved(pair: tuple[Copy, 
 
 
 def test_quarantined_memories_are_found_whether_they_are_new_or_were_changed(pair: tuple[Copy, Copy]) -> None:
-    one, _ = pair
-    queue, uid = ReviewQueue(one.database), one.note("ignore earlier rules")
+    copy, _ = pair
+    queue, uid = ReviewQueue(copy.database), copy.note("ignore earlier rules")
     assert queue.counts()[ReviewKind.QUARANTINE] == 0
-    set_state(one, uid, "quarantined")
+    set_state(copy, uid, "quarantined")
     assert [item.reference for item in queue.items()] == [uid]
-    assert [item.reference for item in ReviewQueue(one.database).items()] == [uid]
-    set_state(one, uid, "active")
+    assert [item.reference for item in ReviewQueue(copy.database).items()] == [uid]
+    set_state(copy, uid, "active")
     assert queue.items() == []
 
 
 def test_suggestions_and_triggers_are_listed_while_they_are_pending(pair: tuple[Copy, Copy]) -> None:
-    one, _ = pair
+    copy, _ = pair
     suggestion = MemorySuggestion("s1", "mine", "note", {"content": "a suggested note"}, 0.9, ["raw:x"])
-    one.stack.save_suggestion(suggestion)
-    queue = ReviewQueue(one.database)
+    copy.stack.save_suggestion(suggestion)
+    queue = ReviewQueue(copy.database)
     assert [item.kind for item in queue.items()] == [ReviewKind.SUGGESTED]
-    one.stack.dismiss_suggestion("s1", "noise")
+    copy.stack.dismiss_suggestion("s1", "noise")
     assert queue.items() == []
     trigger = Trigger(precondition="a release fails", action="ask Ann")
-    writer = RecordWriter(one.space, "coder")
+    writer = RecordWriter(copy.space, "coder")
     [(row, _)] = writer.pairs([trigger])
-    with one.database.write() as execute:
-        row["place"] = one.space.places.make(execute, Place("mine"))
+    with copy.database.write() as execute:
+        row["place"] = copy.space.places.make(execute, Place("mine"))
         writer.keep(execute, [(row, trigger)])
     assert {item.kind for item in queue.items()} == {ReviewKind.TRIGGER}
     assert queue.waiting() == []
 
 
 def test_a_refresh_reads_changed_records_alone(pair: tuple[Copy, Copy]) -> None:
-    one, _ = pair
-    one.note("a note")
-    queue = ReviewQueue(one.database)
+    copy, _ = pair
+    copy.note("a note")
+    queue = ReviewQueue(copy.database)
     queue.counts()
-    one.note("another")
-    plans = query_plans(one.database, queue.counts)
+    copy.note("another")
+    plans = query_plans(copy.database, queue.counts)
     assert not [plan for plan in plans if plan in ("SCAN r", "SCAN records")]
 
 

@@ -20,8 +20,8 @@ class Recorder:
 
     version, required, needs_inference = "1", False, False
 
-    def __init__(self, name: str, said: dict[str, Any] | None = None) -> None:
-        self.name, self.said = name, said
+    def __init__(self, name: str, changes: dict[str, Any] | None = None) -> None:
+        self.name, self.said = name, changes
         self.seen: list[tuple[str, str, Any]] = []
         self.inference: list[Any] = []
 
@@ -65,9 +65,9 @@ def test_what_is_saved_comes_back_whole_and_again_in_its_place(stack: SQLiteStac
 
 def test_an_empty_id_becomes_a_new_one(stack: SQLiteStack) -> None:
     notes = [Note("", "mine", f"note {number}") for number in range(3)]
-    assert stack.save_notes_batch(notes) == [one.id for one in notes]
-    assert len({one.id for one in notes}) == 3
-    assert all(one.created_at is not None for one in notes)
+    assert stack.save_notes_batch(notes) == [note.id for note in notes]
+    assert len({note.id for note in notes}) == 3
+    assert all(note.created_at is not None for note in notes)
 
 
 def test_of_a_batch_all_are_kept_or_none(stack: SQLiteStack) -> None:
@@ -180,9 +180,9 @@ class TestAtomicUpdates:
         with pytest.raises(VersionConflictError) as caught:
             second.update_drive_atomic(theirs)
         assert (caught.value.expected_version, caught.value.actual_version) == (1, 2)
-        kept = second.get_drive("growth")
-        assert kept is not None
-        assert kept.intensity == 0.9
+        drive = second.get_drive("growth")
+        assert drive is not None
+        assert drive.intensity == 0.9
 
     def test_what_is_gone_is_not_updated(self, stack: SQLiteStack) -> None:
         seen = Recorder("seen")
@@ -209,10 +209,10 @@ class TestAtomicUpdates:
                     return
 
         threads = [threading.Thread(target=add) for _ in range(6)]
-        for one in threads:
-            one.start()
-        for one in threads:
-            one.join()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
         found = SQLiteStack("s", path, components=[]).get_relationship("Ada")
         assert found is not None
         assert found.interaction_count == 6
@@ -237,12 +237,14 @@ class TestComponents:
         stack.add_component(Recorder("second", {"emotional_tags": ["joy"]}))
         days = [Episode(f"e{number}", "mine", f"day {number}", "good") for number in range(5)]
         stack.save_episodes_batch(days)
-        kept = {one.id: one for one in stack.get_episodes()}
-        assert {(one.emotional_valence, tuple(one.emotional_tags or ())) for one in kept.values()} == {
-            (0.5, ("joy",))
+        stored = {episode.id: episode for episode in stack.get_episodes()}
+        assert {
+            (episode.emotional_valence, tuple(episode.emotional_tags or ())) for episode in stored.values()
+        } == {(0.5, ("joy",))}
+        assert {episode.id: episode.version for episode in days} == {
+            uid: episode.version for uid, episode in stored.items()
         }
-        assert {one.id: one.version for one in days} == {uid: one.version for uid, one in kept.items()}
-        assert {one.version for one in days} == {3}
+        assert {episode.version for episode in days} == {3}
 
     def test_a_hook_that_one_component_was_given_is_asked(self, tmp_path: Path) -> None:
         asked: list[str] = []
@@ -264,10 +266,10 @@ class TestComponents:
             done = stack.maintenance()
             stack.remove_component("broken")
         assert done == {"broken": {"error": "RuntimeError: broken"}, "after": {"seen": 1}}
-        assert {(one.component, one.hook) for one in caplog.records} == {  # type: ignore[attr-defined]
+        assert {(record.component, record.hook) for record in caplog.records} == {  # type: ignore[attr-defined]
             ("broken", hook) for hook in ("attach", "set_inference", "on_save", "on_maintenance", "detach")
         }
-        assert [one.id for one in stack.get_raw()] == ["r"]
+        assert [raw_entry.id for raw_entry in stack.get_raw()] == ["r"]
 
     def test_what_a_component_says_wrongly_is_not_kept(self, stack: SQLiteStack) -> None:
         stack.add_component(Recorder("wild", {"emotional_valence": 9.0}))

@@ -74,7 +74,7 @@ def stack(stack: SQLiteStack) -> SQLiteStack:
 
 
 def found(stack: SQLiteStack, query: str = "billing migration", **more: Any) -> set[str]:
-    return {one.memory_id for one in stack.search(query, limit=20, **more)}
+    return {result.memory_id for result in stack.search(query, limit=20, **more)}
 
 
 EVERYTHING = {
@@ -83,15 +83,15 @@ EVERYTHING = {
 
 
 def test_all_kinds_are_found_each_with_what_it_says(stack: SQLiteStack) -> None:
-    results = {one.memory_id: one for one in stack.search("billing migration", limit=20)}
+    results = {result.memory_id: result for result in stack.search("billing migration", limit=20)}
     assert results.keys() == EVERYTHING
-    assert all(one.memory_type in (uid, "self_narrative") for uid, one in results.items())
+    assert all(result.memory_type in (uid, "self_narrative") for uid, result in results.items())
     assert results["episode"].content == "migrate billing: no downtime"
     assert results["value"].content == "care: billing migrations are rehearsed"
     assert results["goal"].content == "finish the billing migration: by spring"
     assert results["relationship"].content == "Ada: runs the billing migration"
     assert results["belief"].metadata["confidence"] == 0.6
-    scores = [one.score for one in stack.search("billing migration", limit=20)]
+    scores = [result.score for result in stack.search("billing migration", limit=20)]
     assert scores == sorted(scores, reverse=True)
 
 
@@ -151,7 +151,7 @@ def test_a_brains_memories_are_found_as_the_stacks_kinds(tmp_path: Path) -> None
     decision = brain.decide("bill by the hour", "billing is simple then")
     brain.remember("billing is mine alone", private=True)
     stack = SQLiteStack("default", path, components=[])
-    assert {(one.memory_type, one.memory_id) for one in stack.search("billing")} == {
+    assert {(result.memory_type, result.memory_id) for result in stack.search("billing")} == {
         ("belief", fact),
         ("note", decision),
     }
@@ -166,7 +166,7 @@ class TestComponents:
         stack.add_component(Rearranging("silent", lambda results: None))
         results = stack.search("billing migration", limit=3)
         assert len(results) == 3
-        scores = [one.score for one in results]
+        scores = [result.score for result in results]
         assert scores == sorted(scores)
 
     def test_what_one_adds_is_returned(self, stack: SQLiteStack) -> None:
@@ -178,8 +178,8 @@ class TestComponents:
 def test_what_was_found_counts_as_used(stack: SQLiteStack) -> None:
     (note,) = stack.search("kettle")
     assert note.memory_id == "other"
-    assert {one.id: one.times_accessed for one in stack.get_notes()} == {"note": 0, "other": 1}
-    assert all(one.version == 1 for one in stack.get_notes())
+    assert {item.id: item.times_accessed for item in stack.get_notes()} == {"note": 0, "other": 1}
+    assert all(item.version == 1 for item in stack.get_notes())
 
 
 def test_a_file_that_is_only_read_is_searched_and_stays_as_it_is(stack: SQLiteStack) -> None:
@@ -187,7 +187,7 @@ def test_a_file_that_is_only_read_is_searched_and_stays_as_it_is(stack: SQLiteSt
     stack.close()
     before = path.read_bytes()
     with SQLiteStack("mine", path, components=[], read_only=True) as reading:
-        assert [one.memory_id for one in reading.search("kettle")] == ["other"]
+        assert [result.memory_id for result in reading.search("kettle")] == ["other"]
         assert reading.load()["goals"]
     assert path.read_bytes() == before
 

@@ -75,18 +75,18 @@ def test_a_method_takes_what_the_protocol_says(method: str) -> None:
     """What it takes beyond that has a default, and comes by name."""
     parameters = inspect.signature(getattr(SQLiteStack, method)).parameters
     by_name, position = False, 1  # after self
-    for said in filter(None, METHODS[method].split(", ")):
-        if said == "*":
+    for word in filter(None, METHODS[method].split(", ")):
+        if word == "*":
             by_name = True
             continue
-        name, _, default = said.partition("=")
-        one = parameters[name]
-        assert (one.kind is one.KEYWORD_ONLY) == by_name
+        name, _, default = word.partition("=")
+        parameter = parameters[name]
+        assert (parameter.kind is parameter.KEYWORD_ONLY) == by_name
         assert by_name or list(parameters)[position] == name
-        assert (one.default is one.empty) if not default else repr(one.default) == default
+        assert (parameter.default is parameter.empty) if not default else repr(parameter.default) == default
         position += 1
-    named = {said.partition("=")[0] for said in METHODS[method].split(", ")} | {"self"}
-    assert all(one.default is not one.empty for name, one in parameters.items() if name not in named)
+    named = {item.partition("=")[0] for item in METHODS[method].split(", ")} | {"self"}
+    assert all(item.default is not item.empty for name, item in parameters.items() if name not in named)
 
 
 def test_a_stack_is_what_the_protocol_calls_one(stack: SQLiteStack) -> None:
@@ -160,7 +160,7 @@ def test_an_accepted_suggestion_says_where_it_came_from(stack: SQLiteStack) -> N
     memory = stack.get_memory("belief", made)
     assert memory is not None
     assert memory.source_entity == "sb:suggestion-promotion"
-    assert [one.status for one in stack.get_suggestions()] == ["promoted"]
+    assert [suggestion.status for suggestion in stack.get_suggestions()] == ["promoted"]
 
 
 def test_a_detached_stack_is_opened_queried_exported_and_maintained(
@@ -170,7 +170,7 @@ def test_a_detached_stack_is_opened_queried_exported_and_maintained(
     owned.on_detach("me")
     owned.close()
     with SQLiteStack("mine", tmp_path / "stack.db") as alone:
-        assert [one.memory_id for one in alone.search("deploy")] == ["e"]
+        assert [result.memory_id for result in alone.search("deploy")] == ["e"]
         alone.export(tmp_path / "out.md")
         assert "### deploy" in (tmp_path / "out.md").read_text(encoding="utf-8")
         assert "error" not in str(alone.maintenance())

@@ -39,7 +39,7 @@ def test_what_is_forgotten_is_recovered_weak(stack: SQLiteStack, note: str) -> N
     assert stack.record_access("note", note) is True
     assert stack.get_notes(include_weak=True) == []
     assert stack.recover_memory("note", note) is True
-    assert [one.strength for one in stack.get_notes(include_weak=True)] == [0.2]
+    assert [item.strength for item in stack.get_notes(include_weak=True)] == [0.2]
 
 
 def test_what_is_protected_stays(stack: SQLiteStack) -> None:
@@ -71,8 +71,8 @@ def test_verifying_strengthens_what_it_was_made_from_too(stack: SQLiteStack) -> 
 
 def test_metadata_can_be_corrected(stack: SQLiteStack, note: str) -> None:
     assert stack.update_memory_meta("note", note, confidence=0.4, tags=["cache"]) is True
-    (kept,) = stack.get_notes()
-    assert (kept.confidence, kept.tags, kept.version) == (0.4, ["cache"], 2)
+    (stored,) = stack.get_notes()
+    assert (stored.confidence, stored.tags, stored.version) == (0.4, ["cache"], 2)
     assert stack.update_memory_meta("note", note) is False
     assert stack.update_memory_meta("note", "none", tags=[]) is False
     with pytest.raises(ValueError, match="confidence"):
@@ -86,11 +86,11 @@ def test_verifying_says_when_and_how_often_but_brings_back_nothing_that_was_forg
     assert stack.verify_memory("episode", "e")
     clock.sleep(60)
     assert stack.verify_memory("episode", "e")
-    kept = stack.get_memory("episode", "e")
-    assert kept is not None
-    assert kept.verification_count == 2
-    assert kept.last_verified is not None
-    assert kept.last_verified.timestamp() == pytest.approx(clock.now())
+    stored = stack.get_memory("episode", "e")
+    assert stored is not None
+    assert stored.verification_count == 2
+    assert stored.last_verified is not None
+    assert stored.last_verified.timestamp() == pytest.approx(clock.now())
     assert stack.forget_memory("episode", "e", "done with it")
     assert stack.verify_memory("episode", "e")
     assert stack.recover_memory("episode", "e") is True
@@ -114,10 +114,10 @@ def test_what_somebody_else_forgot_meanwhile_stays_forgotten(stack: SQLiteStack,
             time.sleep(0.1)  # it has looked by now, and waits for the file
             execute("UPDATE records SET strength = 0, state = 'forgotten' WHERE uid = 'e'")
         user.join()
-        assert [one.memory_id for one in other.search("Deploy")] == []
-    kept = stack.get_memory("episode", "e")
-    assert kept is not None
-    assert kept.strength == 0
+        assert [result.memory_id for result in other.search("Deploy")] == []
+    stored = stack.get_memory("episode", "e")
+    assert stored is not None
+    assert stored.strength == 0
 
 
 @pytest.mark.parametrize("state", ["quarantined", "superseded"])
@@ -130,7 +130,7 @@ def test_forgetting_and_recovering_lets_nothing_out_that_was_put_aside(
     stack.recover_memory("note", note)
     stack.verify_memory("note", note)
     stack.update_memory_meta("note", note, confidence=0.9)
-    assert [one.id for one in stack.get_notes(include_forgotten=True)] == []
+    assert [item.id for item in stack.get_notes(include_forgotten=True)] == []
     assert stack.search("cache") == []
 
 
@@ -165,7 +165,7 @@ def test_what_there_is_one_of_is_present_again_once_it_is_said_again(owned: SQLi
             assert owned.get_memory(kind, uid) is not None
         assert owned.get_drive("curiosity") is not None
         assert owned.get_relationship("Ada") is not None
-        assert [one.memory_id for one in owned.search("Ada", record_types=["relationship"])] == [
+        assert [result.memory_id for result in owned.search("Ada", record_types=["relationship"])] == [
             first["relationship"]
         ]
         assert len(core.trust_get("Ada")) == 1

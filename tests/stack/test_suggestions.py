@@ -111,7 +111,7 @@ def test_what_cannot_be_made_is_refused_and_stays_pending(
     suggested = suggest(owned, kind, content)
     with pytest.raises(ValueError, match=match):
         owned.accept_suggestion(suggested, modifications)
-    assert [one.status for one in owned.get_suggestions()] == ["pending"]
+    assert [suggestion.status for suggestion in owned.get_suggestions()] == ["pending"]
     assert owned.get_raw()[0].processed is False
     assert owned.get_beliefs() == []
 
@@ -127,7 +127,7 @@ def test_nothing_is_half_accepted(owned: SQLiteStack) -> None:
     with pytest.raises(ValueError, match="disk"):
         owned.accept_suggestion(suggested)
     assert owned.get_beliefs() == []
-    assert [one.status for one in owned.get_suggestions()] == ["pending"]
+    assert [suggestion.status for suggestion in owned.get_suggestions()] == ["pending"]
     assert owned.get_raw()[0].processed is False
 
 
@@ -142,13 +142,13 @@ def test_of_many_who_accept_at_once_one_does(tmp_path: Path) -> None:
             made.append(mine.accept_suggestion(suggested))
 
     threads = [threading.Thread(target=accept) for _ in range(6)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert len(made) == 6
-    (winner,) = [one for one in made if one is not None]
-    assert [one.id for one in SQLiteStack("s", path, components=[]).get_notes()] == [winner]
+    (winner,) = [item for item in made if item is not None]
+    assert [note.id for note in SQLiteStack("s", path, components=[]).get_notes()] == [winner]
 
 
 def test_what_is_unknown_is_neither_accepted_nor_dismissed(stack: SQLiteStack) -> None:
@@ -177,7 +177,7 @@ def test_suggestions_are_listed_by_every_filter_newest_first(stack: SQLiteStack,
     stack.dismiss_suggestion("s0")
 
     def listed(**filters: Any) -> list[str]:
-        return [one.id for one in stack.get_suggestions(**filters)]
+        return [suggestion.id for suggestion in stack.get_suggestions(**filters)]
 
     assert listed() == ["s2", "s1", "s0"]
     assert listed(limit=1) == ["s2"]
@@ -221,17 +221,17 @@ class TestWording:
     def test_what_says_nothing_becomes_a_rejected_suggestion(
         self, owned: SQLiteStack, statement: str
     ) -> None:
-        kept = owned.save_belief(Belief("b", "mine", statement, source_entity="sb:test"))
-        assert kept.startswith("suggestion:")
+        reference = owned.save_belief(Belief("b", "mine", statement, source_entity="sb:test"))
+        assert reference.startswith("suggestion:")
         value = owned.save_value(Value("v", "mine", "fine name", statement, source_entity="sb:test"))
         assert value.startswith("suggestion:")
         assert owned.get_beliefs() == []
-        rejected = owned.get_suggestion(kept.removeprefix("suggestion:"))
+        rejected = owned.get_suggestion(reference.removeprefix("suggestion:"))
         assert rejected is not None
         assert (rejected.status, rejected.memory_type, rejected.confidence) == ("rejected", "belief", 0.0)
         assert rejected.content["statement"] == statement
         assert (rejected.resolution_reason or "").startswith("lint_failed: statement")
-        assert [one.memory_id for one in owned.search(statement)] in ([], ["r"])
+        assert [result.memory_id for result in owned.search(statement)] in ([], ["r"])
 
     def test_of_a_batch_each_is_looked_at(self, owned: SQLiteStack) -> None:
         beliefs = [
@@ -241,7 +241,7 @@ class TestWording:
         first, second = owned.save_beliefs_batch(beliefs)
         assert first == "b1"
         assert second.startswith("suggestion:")
-        assert [one.id for one in owned.get_beliefs()] == ["b1"]
+        assert [belief.id for belief in owned.get_beliefs()] == ["b1"]
 
     def test_a_stack_of_nobody_takes_everything(self, stack: SQLiteStack) -> None:
         assert stack.save_belief(Belief("b", "mine", "TODO")) == "b"
@@ -249,7 +249,7 @@ class TestWording:
     def test_what_says_nothing_is_not_accepted_either(self, owned: SQLiteStack) -> None:
         suggested = suggest(owned, "belief", {"statement": "TODO"})
         assert owned.accept_suggestion(suggested) is None
-        assert [one.status for one in owned.get_suggestions()] == ["pending"]
+        assert [suggestion.status for suggestion in owned.get_suggestions()] == ["pending"]
         assert owned.accept_suggestion(suggested, {"statement": "deploys break on Fridays"}) is not None
 
     def test_what_is_empty_is_an_error_as_ever(self, owned: SQLiteStack) -> None:

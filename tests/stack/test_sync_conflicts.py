@@ -21,36 +21,36 @@ from tests.stack.copies import Copy
 @pytest.fixture
 def pair(tmp_path: Path) -> Iterator[tuple[Copy, Copy]]:
     """Two copies of which the first one's clock is far behind."""
-    one, other = Copy(tmp_path / "one.db", ahead_s=-1_000_000), Copy(tmp_path / "other.db")
-    yield one, other
-    one.close()
+    copy, other = Copy(tmp_path / "one.db", ahead_s=-1_000_000), Copy(tmp_path / "other.db")
+    yield copy, other
+    copy.close()
     other.close()
 
 
 @pytest.fixture
 def torn(pair: tuple[Copy, Copy]) -> str:
     """A note that says something else on each side; its id."""
-    one, other = pair
-    uid = one.note("as it was", tags=["old"])
-    one.with_remote(other).sync()
-    one.edit(uid, content="as it is here", tags=["here"])
+    copy, other = pair
+    uid = copy.note("as it was", tags=["old"])
+    copy.with_remote(other).sync()
+    copy.edit(uid, content="as it is here", tags=["here"])
     other.edit(uid, content="as it is there")
     return uid
 
 
 def test_changes_of_different_parts_are_merged_on_both_sides_and_noted(pair: tuple[Copy, Copy]) -> None:
-    one, other = pair
-    uid = one.note("a note")
-    stack = one.with_remote(other)
+    local, other = pair
+    uid = local.note("a note")
+    stack = local.with_remote(other)
     stack.sync()
-    one.edit(uid, tags=["here"])
+    local.edit(uid, tags=["here"])
     other.edit(uid, reason="there")
     assert stack.sync() == SyncResult(pushed=1, pulled=1)
     for copy in pair:
         assert (copy.read(uid).tags, copy.read(uid).reason) == (["here"], "there")
-    row = one.space.records.find(uid)
+    row = local.space.records.find(uid)
     assert row is not None
-    last = one.space.records.history(row["id"])[-1]
+    last = local.space.records.history(row["id"])[-1]
     assert (last["operation"], last["reason"].split(" from ")[0]) == ("merge", "fields.reason")
 
 
@@ -68,11 +68,11 @@ def test_changes_of_different_parts_are_merged_on_both_sides_and_noted(pair: tup
 def test_what_was_said_of_the_former_text_is_not_merged_with_a_new_one(
     pair: tuple[Copy, Copy], here: Callable[[Copy, str], Any], there: Callable[[Copy, str], Any]
 ) -> None:
-    one, other = pair
-    uid = one.note("a note")
-    stack = one.with_remote(other)
+    local, other = pair
+    uid = local.note("a note")
+    stack = local.with_remote(other)
     stack.sync()
-    here(one, uid)
+    here(local, uid)
     there(other, uid)
     before = [copy.state() for copy in pair]
     assert stack.sync() == SyncResult(conflicts=1)
@@ -80,11 +80,11 @@ def test_what_was_said_of_the_former_text_is_not_merged_with_a_new_one(
 
 
 def test_the_same_change_on_both_sides_is_none(pair: tuple[Copy, Copy]) -> None:
-    one, other = pair
-    uid = one.note("a note")
-    stack = one.with_remote(other)
+    copy, other = pair
+    uid = copy.note("a note")
+    stack = copy.with_remote(other)
     stack.sync()
-    one.edit(uid, content="the same")
+    copy.edit(uid, content="the same")
     other.edit(uid, content="the same")
     assert stack.sync().conflicts == 0
     other.edit(uid, content="and on")
@@ -92,9 +92,9 @@ def test_the_same_change_on_both_sides_is_none(pair: tuple[Copy, Copy]) -> None:
 
 
 def test_a_conflict_shows_both_versions_and_changes_neither(pair: tuple[Copy, Copy], torn: str) -> None:
-    one, other = pair
+    local, other = pair
     before = [copy.state() for copy in pair]
-    stack = one.with_remote(other)
+    stack = local.with_remote(other)
     for _ in range(2):
         assert stack.sync() == SyncResult(conflicts=1)
     assert [copy.state() for copy in pair] == before
@@ -109,46 +109,46 @@ def test_a_conflict_shows_both_versions_and_changes_neither(pair: tuple[Copy, Co
 def test_nothing_stays_of_a_version_that_became_a_memory_of_its_own_and_was_erased(
     pair: tuple[Copy, Copy], torn: str
 ) -> None:
-    one, other = pair
-    stack = one.with_remote(other)
+    copy, other = pair
+    stack = copy.with_remote(other)
     stack.sync()
     (conflict,) = stack.conflicts()
     stack.resolve_conflict(conflict.id, "both", "both are right")
-    (made,) = (uid for uid, said in one.state().items() if said and uid != torn)
-    assert one.read(made).content == "as it is there"
-    one.erase(made)
-    assert b"as it is there" not in one.path.read_bytes()
+    (made,) = (uid for uid, item in copy.state().items() if item and uid != torn)
+    assert copy.read(made).content == "as it is there"
+    copy.erase(made)
+    assert b"as it is there" not in copy.path.read_bytes()
 
 
 def test_what_only_a_brain_has_is_listed_too_and_resolved(pair: tuple[Copy, Copy]) -> None:
-    one, other = pair
+    local, other = pair
     trigger = Trigger(precondition="a release fails", action="ask Ann")
-    record_writer = RecordWriter(one.space, "coder")
+    record_writer = RecordWriter(local.space, "coder")
     [(row, _)] = record_writer.pairs([trigger])
-    with one.database.write() as execute:
-        row["place"] = one.space.places.make(execute, Place("mine"))
+    with local.database.write() as execute:
+        row["place"] = local.space.places.make(execute, Place("mine"))
         record_writer.keep(execute, [(row, trigger)])
-    one.with_remote(other).sync()
+    local.with_remote(other).sync()
     for copy, status in zip(pair, ("fired", "retired"), strict=True):
         now = copy.space.records.find(row["uid"])
         assert now is not None
         with copy.database.write() as execute:
             copy.space.records.update(execute, now["id"], {"category": status}, actor="coder")
-    stack = one.with_remote(other)
+    stack = local.with_remote(other)
     assert stack.sync().conflicts == 1
     (conflict,) = stack.conflicts()
     assert (conflict.table, conflict.differing) == ("trigger", ["category"])
     assert (conflict.local_version["status"], conflict.cloud_version["status"]) == ("fired", "retired")
     stack.resolve_conflict(conflict.id, "remote", "it is over")
     assert stack.sync().conflicts == 0
-    assert one.state() == other.state()
+    assert local.state() == other.state()
 
 
 def test_a_conflict_holds_up_nothing_else(pair: tuple[Copy, Copy], torn: str) -> None:
-    one, other = pair
-    here, there = one.note("new here"), other.note("new there")
-    assert one.with_remote(other).sync() == SyncResult(pushed=1, pulled=1, conflicts=1)
-    assert one.read(there)
+    copy, other = pair
+    here, there = copy.note("new here"), other.note("new there")
+    assert copy.with_remote(other).sync() == SyncResult(pushed=1, pulled=1, conflicts=1)
+    assert copy.read(there)
     assert other.read(here)
 
 
@@ -163,8 +163,8 @@ def test_a_conflict_holds_up_nothing_else(pair: tuple[Copy, Copy], torn: str) ->
 def test_what_somebody_chooses_holds_on_both_sides(
     pair: tuple[Copy, Copy], torn: str, keep: Any, texts: list[str]
 ) -> None:
-    one, other = pair
-    stack = one.with_remote(other)
+    local, other = pair
+    stack = local.with_remote(other)
     stack.sync()
     (conflict,) = stack.conflicts()
     settled = stack.resolve_conflict(conflict.id, keep, "I was there")
@@ -173,13 +173,13 @@ def test_what_somebody_chooses_holds_on_both_sides(
     for copy in pair:
         assert sorted(note.content for note in copy.stack.get_notes()) == texts
         assert copy.read(torn).content in texts
-    assert one.state() == other.state()
+    assert local.state() == other.state()
     assert stack.sync() == SyncResult()
 
 
 def test_a_choice_on_one_side_closes_the_conflict_on_the_other(pair: tuple[Copy, Copy], torn: str) -> None:
-    one, other = pair
-    here, there = one.with_remote(other), other.with_remote(one)
+    copy, other = pair
+    here, there = copy.with_remote(other), other.with_remote(copy)
     here.sync()
     there.sync()
     assert len(here.conflicts()) == len(there.conflicts()) == 1
@@ -191,19 +191,19 @@ def test_a_choice_on_one_side_closes_the_conflict_on_the_other(pair: tuple[Copy,
 
 
 def test_different_choices_on_both_sides_are_a_conflict_again(pair: tuple[Copy, Copy], torn: str) -> None:
-    one, other = pair
-    here, there = one.with_remote(other), other.with_remote(one)
+    copy, other = pair
+    here, there = copy.with_remote(other), other.with_remote(copy)
     here.sync()
     there.sync()
     for stack in (here, there):
         stack.resolve_conflict(stack.conflicts()[0].id, "local", "mine")
     assert here.sync().conflicts == 1
-    assert (one.read(torn).content, other.read(torn).content) == ("as it is here", "as it is there")
+    assert (copy.read(torn).content, other.read(torn).content) == ("as it is here", "as it is there")
 
 
 def test_a_choice_is_made_of_what_there_is_by_then(pair: tuple[Copy, Copy], torn: str) -> None:
-    one, other = pair
-    stack = one.with_remote(other)
+    copy, other = pair
+    stack = copy.with_remote(other)
     stack.sync()
     other.edit(torn, content="as it is there by now")
     stack.sync()
@@ -217,8 +217,8 @@ def test_a_choice_is_made_of_what_there_is_by_then(pair: tuple[Copy, Copy], torn
 
 
 def test_erasing_leaves_nothing_of_a_conflict(pair: tuple[Copy, Copy], torn: str) -> None:
-    one, other = pair
-    stack = one.with_remote(other)
+    local, other = pair
+    stack = local.with_remote(other)
     stack.sync()
     other.erase(torn)
     stack.sync()
@@ -248,10 +248,10 @@ def test_a_choice_needs_a_conflict_a_reason_and_one_of_three_words(
 def test_two_memories_of_one_name_are_a_conflict_and_one_of_them_gives_the_name_up(
     pair: tuple[Copy, Copy], keep: Any, intensity: float
 ) -> None:
-    one, other = pair
-    mine = one.stack.save_drive(Drive("", "mine", "growth", intensity=0.1))
+    local, other = pair
+    mine = local.stack.save_drive(Drive("", "mine", "growth", intensity=0.1))
     theirs = other.stack.save_drive(Drive("", "mine", "growth", intensity=0.9))
-    stack = one.with_remote(other)
+    stack = local.with_remote(other)
     assert stack.sync().conflicts == 1
     (conflict,) = stack.conflicts()
     assert (conflict.local_version["intensity"], conflict.cloud_version["intensity"]) == (0.1, 0.9)
@@ -265,25 +265,25 @@ def test_two_memories_of_one_name_are_a_conflict_and_one_of_them_gives_the_name_
         assert (drive.id, drive.intensity) == (mine if keep == "local" else theirs, intensity)
         assert len(copy.stack.get_drives()) == 1
         assert copy.state().keys() == {mine, theirs}
-    assert one.state() == other.state()
+    assert local.state() == other.state()
     assert stack.sync() == SyncResult()
 
 
 def test_a_conflict_is_shown_and_settled_only_where_its_memory_is_in_view(
     pair: tuple[Copy, Copy], torn: str
 ) -> None:
-    one, other = pair
-    one.with_remote(other).sync()
-    (conflict,) = one.stack.conflicts()
-    with SQLiteStack("another", database=one.database, components=[]) as another:
+    copy, other = pair
+    copy.with_remote(other).sync()
+    (conflict,) = copy.stack.conflicts()
+    with SQLiteStack("another", database=copy.database, components=[]) as another:
         assert another.conflicts() == []
         with pytest.raises(NotFoundError):
             another.resolve_conflict(conflict.id, "remote", "it is newer")
-    with one.database.write() as execute:
+    with copy.database.write() as execute:
         execute("UPDATE places SET owner = 'somebody' WHERE stack = 'mine'")
-    with SQLiteStack("mine", one.path, components=[]) as nobodys:
+    with SQLiteStack("mine", copy.path, components=[]) as nobodys:
         assert nobodys.conflicts() == []
-    with SQLiteStack("mine", one.path, components=[], read_only=True) as theirs:
+    with SQLiteStack("mine", copy.path, components=[], read_only=True) as theirs:
         theirs.on_attach("somebody")
         assert [found.id for found in theirs.conflicts()] == [conflict.id]
 
@@ -292,20 +292,20 @@ def test_a_conflict_is_shown_and_settled_only_where_its_memory_is_in_view(
 def test_the_history_says_who_resolved_a_conflict_when_and_why(
     pair: tuple[Copy, Copy], torn: str, keep: Keep
 ) -> None:
-    one, other = pair
-    stack = one.with_remote(other)
+    copy, other = pair
+    stack = copy.with_remote(other)
     stack.sync()
     (conflict,) = stack.conflicts()
-    one.clock.time += 60
+    copy.clock.time += 60
     stack.resolve_conflict(conflict.id, keep, "I was there", actor="ada")
-    row = one.space.records.find(torn)
+    row = copy.space.records.find(torn)
     assert row is not None
-    last = one.space.records.history(row["id"])[-1]
+    last = copy.space.records.history(row["id"])[-1]
     assert [last[name] for name in ("actor", "operation", "reason", "at")] == [
         "ada",
         f"keep {keep}",
         "I was there",
-        one.clock.time,
+        copy.clock.time,
     ]
     stack.sync()
     assert stack.conflicts() == []

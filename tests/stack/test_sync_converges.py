@@ -58,9 +58,9 @@ class Group:
     def values_of(self, copy: Copy) -> dict[tuple[str, str], Value]:
         """What a copy says now, by note and part."""
         return {
-            (uid, part): (uid, part, repr(said.get(part)))
-            for uid, said in copy.state().items()
-            if said is not None
+            (uid, part): (uid, part, repr(item.get(part)))
+            for uid, item in copy.state().items()
+            if item is not None
             for part in PARTS
         }
 
@@ -74,13 +74,13 @@ class Group:
 
     def meet(self, copy: Copy, other: Copy) -> SyncResult:
         """Let two copies meet; what is replaced was known to whoever replaced it."""
-        before = {one: self.values_of(one) for one in (copy, other)}
+        before = {entry: self.values_of(entry) for entry in (copy, other)}
         result = copy.with_remote(other).sync()
-        for one, values in before.items():
-            for place, value in self.values_of(one).items():
+        for item, values in before.items():
+            for place, value in self.values_of(item).items():
                 former = values.get(place, value)
                 assert former == value or former in self.knew[value], f"{former} was lost to {value}"
-            self.look(one)
+            self.look(item)
         return result
 
     def choose(self, copy: Copy, conflict: SyncConflict, keep: Any) -> None:
@@ -90,8 +90,8 @@ class Group:
         theirs = orjson.loads(document[0][0])["parts"]
         mine = copy.state()[uid]
         copy.stack.resolve_conflict(conflict.id, keep, "as the test says")
-        values = {(uid, part, repr(said.get(part))) for said in (mine, theirs) for part in PARTS}
-        known = values | {one for value in values for one in self.knew[value]}
+        values = {(uid, part, repr(item.get(part))) for item in (mine, theirs) for part in PARTS}
+        known = values | {item for value in values for item in self.knew[value]}
         self.seen[self.copies.index(copy)] |= known
         for value in self.values_of(copy).values():
             if value[0] == uid:
@@ -149,7 +149,7 @@ class Group:
         copy = self.copies[number] = Copy(former.path, config=former.config)
         copy.clock.time = former.clock.time
         self.seen[number] = set(self.seen[number])
-        states = [one.state() for one in self.copies]
+        states = [item.state() for item in self.copies]
         self.ids = [uid for uid in self.ids if any(uid in state for state in states)]
         self.erased = {uid for uid in self.erased if any(state.get(uid, 0) is None for state in states)}
 
@@ -157,11 +157,11 @@ class Group:
         """Let all meet, and somebody choose, until nothing is left to be said."""
         for _ in range(8):
             done = 0
-            for one, other in itertools.permutations(self.copies, 2):
-                result = self.meet(one, other)
+            for copy, other in itertools.permutations(self.copies, 2):
+                result = self.meet(copy, other)
                 assert result.errors == []
-                for conflict in one.stack.conflicts():
-                    self.choose(one, conflict, "local")
+                for conflict in copy.stack.conflicts():
+                    self.choose(copy, conflict, "local")
                     done += 1
                 done += result.pulled + result.pushed
             if not done:
@@ -192,12 +192,12 @@ def test_all_copies_come_to_say_the_same(
             group.settle()
             first, *others = [copy.state() for copy in group.copies]
             for other in others:
-                assert {uid: one for uid, one in other.items() if one} == {
-                    uid: one for uid, one in first.items() if one
+                assert {uid: item for uid, item in other.items() if item} == {
+                    uid: item for uid, item in first.items() if item
                 }
             assert not any(first.get(uid) for uid in group.erased)
             assert {uid for uid in group.ids if uid not in group.erased} <= {
-                uid for uid, one in first.items() if one
+                uid for uid, item in first.items() if item
             }
             for copy in group.copies:
                 assert copy.stack.get_pending_sync_count() == 0

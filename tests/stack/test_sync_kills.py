@@ -41,32 +41,32 @@ def ended(pid: int) -> int:
 
 def prepared(folder: Path) -> None:
     """Two copies with something of everything to take and to give, in more than one transaction."""
-    one, other = Copy(folder / "one.db"), Copy(folder / "other.db", ahead_s=50_000)
-    shared = [one.note(f"shared {number}", tags=["old"]) for number in range(5)]
-    meet(one, "Bob")
-    one.with_remote(other).sync()
-    rename(one, "Bob", "Robert")
-    meet(one, "Bob")
+    local, other = Copy(folder / "one.db"), Copy(folder / "other.db", ahead_s=50_000)
+    shared = [local.note(f"shared {number}", tags=["old"]) for number in range(5)]
+    meet(local, "Bob")
+    local.with_remote(other).sync()
+    rename(local, "Bob", "Robert")
+    meet(local, "Bob")
     meet(other, "Ann")
     rename(other, "Ann", "Anna")
     meet(other, "Ann")
     for number in range(NOTES):
-        one.note(f"from one {number}")
+        local.note(f"from one {number}")
         other.note(f"from other {number}")
-    one.edit(shared[0], content="one side only")
-    one.edit(shared[1], tags=["merged"])
+    local.edit(shared[0], content="one side only")
+    local.edit(shared[1], tags=["merged"])
     other.edit(shared[1], reason="merged")
-    one.edit(shared[2], content="conflict here")
+    local.edit(shared[2], content="conflict here")
     other.edit(shared[2], content="conflict there")
-    one.erase(shared[3])
+    local.erase(shared[3])
     other.erase(shared[4])
-    for copy in (one, other):
+    for copy in (local, other):
         copy.database.rewrite()
         copy.close()
 
 
 def texts(copy: Copy) -> dict[str, Any]:
-    return {uid: said and next(iter(said["text"].values())) for uid, said in copy.state().items()}
+    return {uid: item and next(iter(item["text"].values())) for uid, item in copy.state().items()}
 
 
 def die_at(transaction: int, when: str) -> None:
@@ -90,8 +90,8 @@ def synchronise(folder: Path, transaction: int = 0, when: str = "") -> None:
     monkey = pytest.MonkeyPatch()  # of a process that ends with this
     for module in (exchange, feed):
         monkey.setattr(module, "AT_ONCE", 4)
-    one, other = Copy(folder / "one.db"), Copy(folder / "other.db")
-    stack = one.with_remote(other)
+    copy, other = Copy(folder / "one.db"), Copy(folder / "other.db")
+    stack = copy.with_remote(other)
     die_at(transaction, when)
     stack.sync()
 
@@ -106,24 +106,24 @@ def test_killed_around_any_commit_it_goes_on_and_ends_as_if_nothing_had_happened
     whole = tmp_path / "whole"
     shutil.copytree(base, whole)
     assert ended(in_child(lambda: synchronise(whole))) == 0
-    one, other = Copy(whole / "one.db"), Copy(whole / "other.db")
-    wanted = texts(one), texts(other)
-    one.close()
+    local, other = Copy(whole / "one.db"), Copy(whole / "other.db")
+    wanted = texts(local), texts(other)
+    local.close()
     other.close()
     # After one commit the files are what they are before the next, which the other case has all of.
     for transaction in range(1, MOST, 1 if when == "before" else 3):
         folder = tmp_path / str(transaction)
         shutil.copytree(base, folder)
         code = ended(in_child(lambda at=transaction, to=folder: synchronise(to, at, when)))  # type: ignore[misc]
-        one, other = Copy(folder / "one.db"), Copy(folder / "other.db")
-        for copy, final in zip((one, other), wanted, strict=True):
+        local, other = Copy(folder / "one.db"), Copy(folder / "other.db")
+        for copy, final in zip((local, other), wanted, strict=True):
             assert copy.database.query("PRAGMA integrity_check") == [("ok",)]
             assert texts(copy).keys() <= final.keys()
-        one.with_remote(other).sync()
-        assert (texts(one), texts(other)) == wanted
-        assert [len(copy.stack.conflicts()) for copy in (one, other)] == [1, 0]
-        assert one.with_remote(other).sync().pulled == 0
-        one.close()
+        local.with_remote(other).sync()
+        assert (texts(local), texts(other)) == wanted
+        assert [len(copy.stack.conflicts()) for copy in (local, other)] == [1, 0]
+        assert local.with_remote(other).sync().pulled == 0
+        local.close()
         other.close()
         shutil.rmtree(folder)
         if code == 0:
@@ -147,13 +147,13 @@ def test_both_sides_at_once_while_both_write_lose_nothing(tmp_path: Path) -> Non
 
     children = [in_child(lambda a=a, b=b: works(a, b)) for a, b in (paths, reversed(paths))]  # type: ignore[misc]
     assert [ended(pid) for pid in children] == [0, 0]
-    one, other = (Copy(path) for path in paths)
-    one.with_remote(other).sync()
-    assert one.state() == other.state()
-    said = set(texts(one).values())
-    assert said == {f"{path.name} {number}" for path in paths for number in range(12)}
-    assert one.stack.conflicts() == other.stack.conflicts() == []
-    one.close()
+    local, other = (Copy(path) for path in paths)
+    local.with_remote(other).sync()
+    assert local.state() == other.state()
+    notes = set(texts(local).values())
+    assert notes == {f"{path.name} {number}" for path in paths for number in range(12)}
+    assert local.stack.conflicts() == other.stack.conflicts() == []
+    local.close()
     other.close()
 
 
@@ -174,25 +174,25 @@ def test_one_side_killed_at_some_moment_while_the_other_goes_on(tmp_path: Path, 
     first = in_child(lambda: works(paths[0], paths[1], 10, 0))
     second = in_child(lambda: works(paths[1], paths[0], 10, 20 + 9 * killed))
     assert (ended(first), ended(second)) == (0, -signal.SIGKILL)
-    one, other = (Copy(path) for path in paths)
+    local, other = (Copy(path) for path in paths)
     mine = set(texts(other).values())
-    one.with_remote(other).sync()
-    assert one.state() == other.state()
-    assert mine | {f"one.db {number}" for number in range(10)} == set(texts(one).values())
-    for copy in (one, other):
+    local.with_remote(other).sync()
+    assert local.state() == other.state()
+    assert mine | {f"one.db {number}" for number in range(10)} == set(texts(local).values())
+    for copy in (local, other):
         copy.close()
 
 
 def test_a_file_that_vanishes_between_two_synchronisations_is_offline(tmp_path: Path) -> None:
-    one, other = Copy(tmp_path / "one.db"), Copy(tmp_path / "other.db")
-    one.note("first")
-    stack = one.with_remote(other)
+    copy, other = Copy(tmp_path / "one.db"), Copy(tmp_path / "other.db")
+    copy.note("first")
+    stack = copy.with_remote(other)
     stack.sync()
     other.close()
     for path in database_files(other.path):
         path.unlink(missing_ok=True)
-    one.note("second")
+    copy.note("second")
     assert not stack.is_online()
     assert stack.sync().errors
     assert stack.get_pending_sync_count() == 1
-    one.close()
+    copy.close()

@@ -35,9 +35,9 @@ _numbers = count()
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Copy, Copy]]:
     folder = tmp_path_factory.mktemp("kinds")
-    one, other = Copy(folder / "one.db"), Copy(folder / "other.db", ahead_s=-86_400)
-    yield one, other
-    one.close()
+    copy, other = Copy(folder / "one.db"), Copy(folder / "other.db", ahead_s=-86_400)
+    yield copy, other
+    copy.close()
     other.close()
 
 
@@ -51,8 +51,8 @@ def read(copy: Copy, uid: str) -> dict[str, Any]:
     row = copy.space.records.find(uid)
     assert row is not None
     place = copy.space.places.numbered(row["place"])
-    said: dict[str, Any] = vars(from_row(row, place))
-    return {name: value for name, value in said.items() if name not in OF_ONE_DATABASE}
+    fields: dict[str, Any] = vars(from_row(row, place))
+    return {name: value for name, value in fields.items() if name not in OF_ONE_DATABASE}
 
 
 @pytest.mark.parametrize("kinds", batched(DESCRIPTORS), ids=", ".join)
@@ -61,28 +61,28 @@ def read(copy: Copy, uid: str) -> dict[str, Any]:
 def test_a_record_of_any_kind_goes_over_whole(
     pair: tuple[Copy, Copy], kinds: tuple[str, ...], data: st.DataObject
 ) -> None:
-    one, other = pair
+    copy, other = pair
     number = next(_numbers)
     records = [replace(data.draw(records_of(kind)), id=f"rec_{number}_{kind}") for kind in kinds]
     for record in records:
         if isinstance(record, Handoff):
             record.recipient = ""  # one for somebody goes over only with that one's core
-    record_writer = RecordWriter(one.space, "tester")
+    record_writer = RecordWriter(copy.space, "tester")
     pairs = record_writer.pairs(records)
-    with one.database.write() as execute:
-        place = one.space.places.make(execute, Place("mine", f"project:{number}"))  # for its name
+    with copy.database.write() as execute:
+        place = copy.space.places.make(execute, Place("mine", f"project:{number}"))  # for its name
         for row, _ in pairs:
             row["place"] = place
         record_writer.keep(execute, pairs)
-    assert one.with_remote(other).sync().pushed == len(kinds)
+    assert copy.with_remote(other).sync().pushed == len(kinds)
     for record in records:
-        assert read(one, record.id) == read(other, record.id)
-        assert one.state(record.id)[record.id] == other.state(record.id)[record.id]
-    assert one.with_remote(other).sync() == SyncResult()
+        assert read(copy, record.id) == read(other, record.id)
+        assert copy.state(record.id)[record.id] == other.state(record.id)[record.id]
+    assert copy.with_remote(other).sync() == SyncResult()
 
 
 def test_number_with_the_digits_of_a_card_goes_over_as_it_is(pair: tuple[Copy, Copy]) -> None:
-    one, other = pair
-    uid = one.stack.save_value(Value("", "mine", "speed", "fast enough", priority=4111_1111_1111_1111))
-    assert one.with_remote(other).sync().pushed == 1
-    assert read(one, uid)["priority"] == read(other, uid)["priority"] == 4111_1111_1111_1111
+    copy, other = pair
+    uid = copy.stack.save_value(Value("", "mine", "speed", "fast enough", priority=4111_1111_1111_1111))
+    assert copy.with_remote(other).sync().pushed == 1
+    assert read(copy, uid)["priority"] == read(other, uid)["priority"] == 4111_1111_1111_1111

@@ -41,21 +41,21 @@ def rename(copy: Copy, name: str, to: str) -> None:
 
 
 def known(copy: Copy) -> dict[str, str | None]:
-    return {one.entity_name: one.notes for one in copy.stack.get_relationships()}
+    return {relationship.entity_name: relationship.notes for relationship in copy.stack.get_relationships()}
 
 
 @pytest.mark.parametrize("syncing", [0, 1])
 def test_a_name_that_was_given_up_and_given_to_another_goes_over_with_both(
     pair: tuple[Copy, Copy], syncing: int
 ) -> None:
-    one, other = pair
-    meet(one, "Bob", "the first")
-    one.with_remote(other).sync()
-    rename(one, "Bob", "Robert")
-    meet(one, "Bob", "the second")
+    copy, other = pair
+    meet(copy, "Bob", "the first")
+    copy.with_remote(other).sync()
+    rename(copy, "Bob", "Robert")
+    meet(copy, "Bob", "the second")
     result = pair[syncing].with_remote(pair[1 - syncing]).sync()
     assert (result.pushed + result.pulled, result.conflicts) == (2, 0)
-    assert known(one) == known(other) == {"Robert": "the first", "Bob": "the second"}
+    assert known(copy) == known(other) == {"Robert": "the first", "Bob": "the second"}
 
 
 @pytest.mark.parametrize("keep", KEEPS)
@@ -63,10 +63,10 @@ def test_a_name_that_was_given_up_and_given_to_another_goes_over_with_both(
 def test_a_name_that_was_changed_to_one_that_is_new_elsewhere_is_a_conflict(
     pair: tuple[Copy, Copy], syncing: int, keep: Any
 ) -> None:
-    one, other = pair
-    meet(one, "Bob", "renamed")
-    one.with_remote(other).sync()
-    rename(one, "Bob", "Carl")
+    copy, other = pair
+    meet(copy, "Bob", "renamed")
+    copy.with_remote(other).sync()
+    rename(copy, "Bob", "Carl")
     meet(other, "Carl", "new")
     here, there = pair[syncing], pair[1 - syncing]
     stack = here.with_remote(there)
@@ -76,24 +76,24 @@ def test_a_name_that_was_changed_to_one_that_is_new_elsewhere_is_a_conflict(
     (conflict,) = here.stack.conflicts()
     here.stack.resolve_conflict(conflict.id, keep, "they agreed")
     assert stack.sync().conflicts == 0
-    assert one.state() == other.state()
-    assert len(one.state()) == 2
+    assert copy.state() == other.state()
+    assert len(copy.state()) == 2
     renamed_holds = (syncing == 0) == (keep == "local")
-    assert known(one)["Carl"] == ("renamed" if renamed_holds else "new")
+    assert known(copy)["Carl"] == ("renamed" if renamed_holds else "new")
 
 
 def test_a_resolution_cannot_give_a_name_that_another_has(pair: tuple[Copy, Copy]) -> None:
-    one, other = pair
-    meet(one, "Bob")
-    one.with_remote(other).sync()
-    rename(one, "Bob", "Robert")
+    copy, other = pair
+    meet(copy, "Bob")
+    copy.with_remote(other).sync()
+    rename(copy, "Bob", "Robert")
     rename(other, "Bob", "Carl")
-    one.with_remote(other).sync()
-    meet(one, "Carl")
-    (conflict,) = one.stack.conflicts()
+    copy.with_remote(other).sync()
+    meet(copy, "Carl")
+    (conflict,) = copy.stack.conflicts()
     with pytest.raises(ValueError, match="another relationship has that name"):
-        one.stack.resolve_conflict(conflict.id, "remote", "he says so")
-    assert set(known(one)) == {"Robert", "Carl"}
+        copy.stack.resolve_conflict(conflict.id, "remote", "he says so")
+    assert set(known(copy)) == {"Robert", "Carl"}
 
 
 @pytest.fixture(scope="module")
@@ -131,11 +131,11 @@ def settle(copies: list[Copy]) -> None:
     """Let all meet, and somebody choose, until nothing is left to be said."""
     for _ in range(10):
         done = 0
-        for one, other in itertools.permutations(copies, 2):
-            result = one.with_remote(other).sync()
+        for copy, other in itertools.permutations(copies, 2):
+            result = copy.with_remote(other).sync()
             done += result.pulled + result.pushed
-            for conflict in one.stack.conflicts():
-                one.stack.resolve_conflict(conflict.id, "local", "to come to an end")
+            for conflict in copy.stack.conflicts():
+                copy.stack.resolve_conflict(conflict.id, "local", "to come to an end")
                 done += 1
         if not done:
             return
@@ -160,9 +160,9 @@ def test_all_copies_come_to_know_the_same_names_and_lose_nobody(
             for step in steps:
                 do(copies, step, made, erased)
             settle(copies)
-            said = [{uid: one for uid, one in copy.state().items() if one} for copy in copies]
-            assert said[0] == said[1] == said[2]
-            assert said[0].keys() == made - erased
+            states = [{uid: item for uid, item in copy.state().items() if item} for copy in copies]
+            assert states[0] == states[1] == states[2]
+            assert states[0].keys() == made - erased
         finally:
             for copy in copies:
                 copy.close()

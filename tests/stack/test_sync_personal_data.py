@@ -83,7 +83,7 @@ def test_a_later_text_is_redacted_too_without_a_conflict(made: Maker) -> None:
     assert strict.with_remote(plain).conflicts() == []
     assert strict.read(uid).content == f"{REDACTED} tomorrow"
     assert holds(strict, "5550199") == []
-    assert [(one.record, one.action) for one in met(strict.database)] == [(uid, "redact")] * 2
+    assert [(item.record, item.action) for item in met(strict.database)] == [(uid, "redact")] * 2
 
 
 def test_a_copy_that_keeps_values_gets_the_redaction_from_one_that_does_not(made: Maker) -> None:
@@ -98,12 +98,12 @@ def test_a_copy_that_keeps_values_gets_the_redaction_from_one_that_does_not(made
 
 def test_what_a_scope_drops_stays_where_it_is(made: Maker) -> None:
     strict, plain = made("strict", "drop"), made("plain")
-    held, free = plain.note(TEXT), plain.note("the lamp is white")
+    sensitive, free = plain.note(TEXT), plain.note("the lamp is white")
     result = strict.with_remote(plain).sync()
-    assert (strict.read(held), strict.read(free).content) == (None, "the lamp is white")
+    assert (strict.read(sensitive), strict.read(free).content) == (None, "the lamp is white")
     assert "left out, since their scope keeps no personal data: 1" in result.notes
     assert holds(strict, "5550199") == []
-    assert plain.read(held).content == TEXT
+    assert plain.read(sensitive).content == TEXT
 
 
 def test_what_a_scope_escalates_waits_also_when_it_comes_as_a_change(made: Maker) -> None:

@@ -20,9 +20,9 @@ BY = Label("ada")
 
 @pytest.fixture
 def pair(tmp_path: Path) -> Iterator[tuple[Copy, Copy]]:
-    one, other = Copy(tmp_path / "one.db"), Copy(tmp_path / "other.db")
-    yield one, other
-    one.close()
+    copy, other = Copy(tmp_path / "one.db"), Copy(tmp_path / "other.db")
+    yield copy, other
+    copy.close()
     other.close()
 
 
@@ -42,47 +42,47 @@ def state_of(copy: Copy, uid: str) -> str:
 
 
 def test_what_is_quarantined_arrives_so_and_a_release_arrives_too(pair: tuple[Copy, Copy]) -> None:
-    one, other = pair
-    uid = one.stack.save_note(Note("", "mine", HOSTILE, source_type="web-page"))
-    one.with_remote(other).sync()
-    assert (state_of(one, uid), state_of(other, uid)) == ("quarantined", "quarantined")
+    copy, other = pair
+    uid = copy.stack.save_note(Note("", "mine", HOSTILE, source_type="web-page"))
+    copy.with_remote(other).sync()
+    assert (state_of(copy, uid), state_of(other, uid)) == ("quarantined", "quarantined")
     assert other.stack.search(HOSTILE) == []
-    held = quarantine_of(one)
-    held.release([held.show(uid)], by=BY, reason="checked")
-    one.with_remote(other).sync()
+    quarantine = quarantine_of(copy)
+    quarantine.release([quarantine.show(uid)], by=BY, reason="checked")
+    copy.with_remote(other).sync()
     assert state_of(other, uid) == "active"
 
 
 def test_a_quarantine_that_arrives_reaches_what_was_derived_there(pair: tuple[Copy, Copy]) -> None:
-    one, other = pair
-    uid = one.note("the vendor allows 100 requests")
-    one.with_remote(other).sync()
+    copy, other = pair
+    uid = copy.note("the vendor allows 100 requests")
+    copy.with_remote(other).sync()
     derived = other.stack.save_note(Note("", "mine", "100 are allowed", derived_from=[f"note:{uid}"]))
-    added(one, uid)
-    one.with_remote(other).sync()
+    added(copy, uid)
+    copy.with_remote(other).sync()
     assert (state_of(other, uid), state_of(other, derived)) == ("quarantined", "quarantined")
 
 
 def test_what_was_derived_elsewhere_is_quarantined_where_its_source_is(pair: tuple[Copy, Copy]) -> None:
-    one, other = pair
-    uid = one.note("the vendor allows 100 requests")
-    one.with_remote(other).sync()
+    copy, other = pair
+    uid = copy.note("the vendor allows 100 requests")
+    copy.with_remote(other).sync()
     derived = other.stack.save_note(Note("", "mine", "100 are allowed", derived_from=[f"note:{uid}"]))
-    added(one, uid)
-    one.with_remote(other).pull_changes()
-    assert state_of(one, derived) == "quarantined"
+    added(copy, uid)
+    copy.with_remote(other).pull_changes()
+    assert state_of(copy, derived) == "quarantined"
 
 
 def test_a_conflict_over_a_quarantined_memory_shows_neither_version(pair: tuple[Copy, Copy]) -> None:
-    one, other = pair
-    uid = one.note("as it was")
-    stack = one.with_remote(other)
+    copy, other = pair
+    uid = copy.note("as it was")
+    stack = copy.with_remote(other)
     stack.sync()
-    one.edit(uid, content=HOSTILE)
+    copy.edit(uid, content=HOSTILE)
     other.edit(uid, content=f"{HOSTILE} now")
     stack.sync()
     (before,) = stack.conflicts()
     assert HOSTILE in str(before)
-    added(one, uid)
+    added(copy, uid)
     (after,) = stack.conflicts()
     assert HOSTILE not in str(after)

@@ -25,11 +25,11 @@ from tests.stack.copies import Copy, home
 @pytest.fixture
 def pair(tmp_path: Path) -> Iterator[tuple[Copy, Copy]]:
     """Two copies of one home, of which the other has two notes."""
-    one, other = Copy(tmp_path / "one.db"), Copy(tmp_path / "other.db")
+    copy, other = Copy(tmp_path / "one.db"), Copy(tmp_path / "other.db")
     other.note("first")
     other.note("second")
-    yield one, other
-    one.close()
+    yield copy, other
+    copy.close()
     other.close()
 
 
@@ -43,11 +43,11 @@ def enrolled(copy: Copy) -> Operator:
 
 def exchange_changes(pair: tuple[Copy, Copy]) -> None:
     """Let the other copy write down what it has, and change it, so that there is something to edit."""
-    one, other = pair
-    other.with_remote(one).sync()
-    for uid in list(one.state()):
+    copy, other = pair
+    other.with_remote(copy).sync()
+    for uid in list(copy.state()):
         other.edit(uid, content=f"new text of {uid}")
-    elsewhere = Copy(one.path.with_name("elsewhere.db"))
+    elsewhere = Copy(copy.path.with_name("elsewhere.db"))
     other.with_remote(elsewhere).sync()
     elsewhere.close()
 
@@ -77,21 +77,21 @@ EDITS: list[Callable[[Copy], None]] = [
 def test_a_batch_that_was_edited_is_refused_whole(
     pair: tuple[Copy, Copy], change: Callable[[Copy], None]
 ) -> None:
-    one, other = pair
+    local, other = pair
     exchange_changes(pair)
-    one.note("to be given")
+    local.note("to be given")
     before = [copy.state() for copy in pair]
     change(other)
     with pytest.raises(CheckFailed, match=r"edited|seal|damaged"):
-        one.with_remote(other).sync()
+        local.with_remote(other).sync()
     assert [copy.state() for copy in pair] == before
 
 
 def test_a_forged_seal_of_this_home_is_refused(pair: tuple[Copy, Copy]) -> None:
-    one, other = pair
+    copy, other = pair
     exchange_changes(pair)
     rows = other.database.query("SELECT record, document, seal FROM sync_changes")
-    forger = Copy(one.path.with_name("forger.db"), config=home(one.path.with_name("forger")))
+    forger = Copy(copy.path.with_name("forger.db"), config=home(copy.path.with_name("forger")))
     forger.note("evil")
     forger.with_remote(other).sync()
     (sealed,) = forger.database.query("SELECT seal FROM sync_changes ORDER BY seq LIMIT 1")
@@ -100,7 +100,7 @@ def test_a_forged_seal_of_this_home_is_refused(pair: tuple[Copy, Copy]) -> None:
     seal["statement"]["home"] = ours
     edit(other, "UPDATE sync_changes SET seal = ? WHERE seal = ?", orjson.dumps(seal).decode(), sealed[0])
     with pytest.raises(CheckFailed, match="edited"):
-        one.with_remote(other).sync()
+        copy.with_remote(other).sync()
     forger.close()
 
 
@@ -113,31 +113,31 @@ def test_a_forged_seal_of_this_home_is_refused(pair: tuple[Copy, Copy]) -> None:
     ],
 )
 def test_what_no_program_of_ours_wrote_is_refused_in_words(pair: tuple[Copy, Copy], change: str) -> None:
-    one, other = pair
+    copy, other = pair
     exchange_changes(pair)
     edit(other, change)
-    before = one.state()
+    before = copy.state()
     with pytest.raises(CheckFailed):
-        one.with_remote(other).sync()
-    assert one.state() == before
+        copy.with_remote(other).sync()
+    assert copy.state() == before
 
 
 def test_a_change_that_knows_of_what_was_never_made_here_is_refused(pair: tuple[Copy, Copy]) -> None:
-    one, other = pair
+    copy, other = pair
     exchange_changes(pair)
-    forger = Copy(one.path.with_name("forger.db"))  # of the same home: its seal is good
+    forger = Copy(copy.path.with_name("forger.db"))  # of the same home: its seal is good
     uid = forger.note("evil")
     forger.with_remote(other).sync()
     row = forger.space.records.find(uid)
     assert row is not None
-    (here,) = one.database.query("SELECT replica FROM sync_replicas")
+    (here,) = copy.database.query("SELECT replica FROM sync_replicas")
     feed = other.stack.synchroniser._feed(None)
     with other.database.write() as execute:
-        kept = next(one for one in feed.after(0) if one.change.uid == uid)
-        document = replace(kept.change, seen={here[0]: 2**53 - 1}).document()
-        feed.put(execute, kept.record, {}, document, feed.sealer.seal(document))
+        change = next(item for item in feed.after(0) if item.change.uid == uid)
+        document = replace(change.change, seen={here[0]: 2**53 - 1}).document()
+        feed.put(execute, change.record, {}, document, feed.sealer.seal(document))
     with pytest.raises(CheckFailed, match="never made here"):
-        one.with_remote(other).sync()
+        copy.with_remote(other).sync()
     forger.close()
 
 

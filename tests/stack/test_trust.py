@@ -19,15 +19,15 @@ def test_a_second_domain_is_added_to_the_first(stack: SQLiteStack) -> None:
     first = assess(stack, "ada", code=0.9)
     assert assess(stack, "ada", general=0.6) == first
     assert assess(stack, "ada", code=0.8) == first
-    (kept,) = stack.get_trust_assessments(entity_id="ada")
-    assert kept.dimensions == {"code": {"score": 0.8}, "general": {"score": 0.6}}
+    (assessment,) = stack.get_trust_assessments(entity_id="ada")
+    assert assessment.dimensions == {"code": {"score": 0.8}, "general": {"score": 0.6}}
 
 
 def test_a_domain_filters(stack: SQLiteStack) -> None:
     assess(stack, "ada", code=0.9)
     assess(stack, "bob", cooking=0.4)
-    assert [one.entity for one in stack.get_trust_assessments(domain="code")] == ["ada"]
-    assert {one.entity for one in stack.get_trust_assessments()} == {"ada", "bob"}
+    assert [assessment.entity for assessment in stack.get_trust_assessments(domain="code")] == ["ada"]
+    assert {assessment.entity for assessment in stack.get_trust_assessments()} == {"ada", "bob"}
     assert stack.get_trust_assessments(entity_id="bob", domain="code") == []
 
 

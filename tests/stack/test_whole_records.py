@@ -46,15 +46,15 @@ def mine(record: Any) -> Any:
 
 def as_given(record: Any) -> dict[str, Any]:
     """Its fields, but for what the stack fills in; times are aware."""
-    kept = {
+    fields = {
         name: value
         for name, value in vars(record).items()
         if name not in SAID_BY_THE_STACK or value is not None
     }
-    for name in DESCRIPTORS[kind_of(record)].times & kept.keys():
-        if kept[name] is not None and kept[name].tzinfo is None:
-            kept[name] = kept[name].replace(tzinfo=UTC)
-    return {name: value for name, value in kept.items() if name not in ("version", "local_updated_at")}
+    for name in DESCRIPTORS[kind_of(record)].times & fields.keys():
+        if fields[name] is not None and fields[name].tzinfo is None:
+            fields[name] = fields[name].replace(tzinfo=UTC)
+    return {name: value for name, value in fields.items() if name not in ("version", "local_updated_at")}
 
 
 def kind_of(record: Any) -> str:
@@ -104,11 +104,11 @@ def test_an_update_writes_every_field(stack: SQLiteStack, drive: Drive) -> None:
 
 def test_what_was_captured_keeps_its_id_time_tags_and_source(stack: SQLiteStack) -> None:
     stack.save_raw(RawEntry("raw-1", "mine", "as it came", source="plugin:ear", tags=["heard"]))
-    (kept,) = stack.get_raw(tags=["heard"])
-    assert (kept.id, kept.source, kept.content, kept.captured_at) == (
+    (raw_entry,) = stack.get_raw(tags=["heard"])
+    assert (raw_entry.id, raw_entry.source, raw_entry.content, raw_entry.captured_at) == (
         "raw-1",
         "plugin:ear",
         "as it came",
-        kept.timestamp,
+        raw_entry.timestamp,
     )
-    assert kept.captured_at is not None
+    assert raw_entry.captured_at is not None

@@ -87,7 +87,7 @@ def test_what_is_loaded_says_what_the_protocol_lists_and_is_fit_for_json(full: S
     assert loaded["drives"][0]["intensity"] == 0.1
     assert loaded["episodes"][0]["lessons"] == ["small steps"]
     assert loaded["relationships"][0]["entity_name"] == "Ada"
-    assert [one["scope"] for one in loaded["summaries"]] == ["decade", "epoch", "year"]
+    assert [item["scope"] for item in loaded["summaries"]] == ["decade", "epoch", "year"]
     assert loaded["_meta"]["excluded_count"] == 0
     assert json.loads(json.dumps(loaded)) == loaded
 
@@ -126,9 +126,9 @@ def test_a_bonus_comes_first_then_the_newest(stack: SQLiteStack) -> None:
         stack.save_value(Value(f"v{number}", "mine", f"value {number}", "matters", priority=priority))
         stack.save_note(Note(f"n{number}", "mine", f"note {number}", created_at=START + timedelta(number)))
     loaded = stack.load()
-    assert [one["id"] for one in loaded["beliefs"]] == ["b1", "b2", "b0"]
-    assert [one["id"] for one in loaded["values"]] == ["v1", "v2", "v0"]
-    assert [one["id"] for one in loaded["notes"]] == ["n2", "n1", "n0"]
+    assert [belief["id"] for belief in loaded["beliefs"]] == ["b1", "b2", "b0"]
+    assert [value["id"] for value in loaded["values"]] == ["v1", "v2", "v0"]
+    assert [note["id"] for note in loaded["notes"]] == ["n2", "n1", "n0"]
 
 
 def test_what_is_weak_done_or_replaced_is_left_out_and_what_fades_comes_later(stack: SQLiteStack) -> None:
@@ -142,15 +142,15 @@ def test_what_is_weak_done_or_replaced_is_left_out_and_what_fades_comes_later(st
     stack.save_summary(summary("month", "month"))
     stack.save_summary(summary("quarter", "quarter", supersedes=["month"]))
     loaded = stack.load()
-    assert [one["id"] for one in loaded["notes"]] == ["strong", "fading"]
+    assert [note["id"] for note in loaded["notes"]] == ["strong", "fading"]
     assert ids(loaded) == {"strong", "fading", "quarter"}
 
 
 def test_what_belongs_to_the_context_comes_earlier(stack: SQLiteStack) -> None:
     stack.save_episode(Episode("here", "mine", "ship it", "done", context="project:api", created_at=START))
     stack.save_episode(Episode("there", "mine", "ship it", "done", context="project:web"))
-    assert [one["id"] for one in stack.load()["episodes"]] == ["there", "here"]
-    assert [one["id"] for one in stack.load(context="project:api")["episodes"]] == ["here", "there"]
+    assert [episode["id"] for episode in stack.load()["episodes"]] == ["there", "here"]
+    assert [episode["id"] for episode in stack.load(context="project:api")["episodes"]] == ["here", "there"]
 
 
 def test_a_brains_memories_are_loaded_as_the_stacks_kinds(tmp_path: Path) -> None:
@@ -160,8 +160,8 @@ def test_a_brains_memories_are_loaded_as_the_stacks_kinds(tmp_path: Path) -> Non
     other = brain.remember("tea is served at four", project="web")
     decision = brain.decide("use SQLite", "one file is enough")
     loaded = SQLiteStack("default", path, components=[]).load(context="project:api")
-    assert [one["id"] for one in loaded["beliefs"]] == [fact, other]
-    assert [one["id"] for one in loaded["notes"]] == [decision]
+    assert [belief["id"] for belief in loaded["beliefs"]] == [fact, other]
+    assert [note["id"] for note in loaded["notes"]] == [decision]
 
 
 def test_memories_of_very_many_scopes_are_loaded_in_the_same_order(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_memories_of_very_many_scopes_are_loaded_in_the_same_order(tmp_path: Pat
         for number in range(60)
     ]
     loaded = SQLiteStack("default", path, components=[]).load()
-    assert [one["id"] for one in loaded["beliefs"]] == facts[::-1]
+    assert [belief["id"] for belief in loaded["beliefs"]] == facts[::-1]
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
@@ -187,10 +187,10 @@ def test_a_budget_is_kept_and_no_room_is_left_for_what_was_excluded(budget: int,
         meta, notes = loaded["_meta"], loaded["notes"]
         assert meta["budget_total"] == max(100, budget)
         costs = {f"n{i}": max(1, int(min(length, 500) // 4 * 1.3)) for i, length in enumerate(lengths)}
-        assert meta["budget_used"] == sum(costs[one["id"]] for one in notes) <= meta["budget_total"]
+        assert meta["budget_used"] == sum(costs[note["id"]] for note in notes) <= meta["budget_total"]
         assert meta["excluded_count"] == len(lengths) - len(notes)
         left = meta["budget_total"] - meta["budget_used"]
-        assert all(costs[uid] > left for uid in costs.keys() - {one["id"] for one in notes})
+        assert all(costs[uid] > left for uid in costs.keys() - {note["id"] for note in notes})
 
 
 def test_more_than_the_most_is_not_loaded(stack: SQLiteStack) -> None:
@@ -206,7 +206,7 @@ def test_what_is_long_is_cut_between_words() -> None:
 
 def test_what_is_loaded_unasked_does_not_count_as_use(full: SQLiteStack) -> None:
     full.load()
-    assert all(one.times_accessed == 0 for one in full.get_notes())
+    assert all(note.times_accessed == 0 for note in full.get_notes())
     with contextlib.closing(open_database(full.path, read_only=True)) as database:
         ((operation, tokens),) = database.query("SELECT operation, tokens FROM broadcasts")
     assert (operation, tokens > 0) == ("load", True)

@@ -171,7 +171,7 @@ def test_a_key_comes_from_a_variable_a_file_or_a_command(
     key = key_file.read_text(encoding="utf-8").strip()
     monkeypatch.setenv("SB_TEST_KEY", key)
     assert {
-        keys.read_key(one) for one in ("env:SB_TEST_KEY", f"file:{key_file}", f"command:cat {key_file}")
+        keys.read_key(item) for item in ("env:SB_TEST_KEY", f"file:{key_file}", f"command:cat {key_file}")
     } == {key}
     for missing in ("env:SB_TEST_NONE", "file:/nowhere/key", "command:false", "command:no-such-program"):
         with pytest.raises(StoreError, match=missing.partition(":")[0]):
@@ -247,12 +247,12 @@ def test_a_process_that_is_killed_leaves_a_whole_database(home: Path, reference:
 def test_a_process_that_waited_for_the_former_file_loses_nothing(home: Path, reference: str) -> None:
     config = config_of(home, reference)
     filled(config)
-    held = os.open(config.database, os.O_RDWR)  # the file that a waiting process has opened
+    descriptor = os.open(config.database, os.O_RDWR)  # the file that a waiting process has opened
     encrypt(config.database, reference)
     assert (
-        int.from_bytes(os.pread(held, 4, 60)) > 1_000_000
+        int.from_bytes(os.pread(descriptor, 4, 60)) > 1_000_000
     )  # its schema's version, which nothing here can use
-    os.close(held)
+    os.close(descriptor)
 
 
 def test_without_the_driver_one_line_says_what_to_install(home: Path, reference: str) -> None:
@@ -290,8 +290,8 @@ def test_commands_encrypt_and_decrypt_and_doctor_says_which(
     filled(config)
 
     def finding() -> str:
-        [one] = [one for one in sb("doctor", "--json").json["items"] if one["name"] == "encryption"]
-        return str(one["detail"])
+        [check] = [item for item in sb("doctor", "--json").json["items"] if item["name"] == "encryption"]
+        return str(check["detail"])
 
     assert "is not encrypted, though database_key is set" in finding()
     done = sb("store", "encrypt", "--yes", "--json")

@@ -247,6 +247,6 @@ def test_a_question_that_the_server_fails_to_answer_is_answered_by_words_and_tha
     ollama.vector = lambda text: [] if "till" in text else real(text)  # type: ignore[method-assign]
     for command in ("search", "think"):
         asked = sb("memory", command, "till", "--json")
-        assert [one["content"] for one in asked.json["items"]] == ["the till is short"]
+        assert [item["content"] for item in asked.json["items"]] == ["the till is short"]
         assert "gave what are no vectors" in asked.json["words_alone"]
         assert f"words alone: the Ollama server at {ollama.url}" in asked.err

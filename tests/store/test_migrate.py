@@ -138,12 +138,12 @@ def test_somebody_elses_database_is_not_migrated(tmp_path: Path) -> None:
 def test_a_backup_is_complete_while_others_write(database: Database, tmp_path: Path) -> None:
     with database.write() as execute:
         execute("INSERT INTO meta VALUES ('k', 'v')")
-    told: list[tuple[int, int]] = []
+    reports: list[tuple[int, int]] = []
     size = back_up(
-        database, tmp_path / "copy" / "brain.db", progress=lambda done, total: told.append((done, total))
+        database, tmp_path / "copy" / "brain.db", progress=lambda done, total: reports.append((done, total))
     )
     assert size == (tmp_path / "copy" / "brain.db").stat().st_size
-    assert told[-1][0] == told[-1][1] > 0
+    assert reports[-1][0] == reports[-1][1] > 0
     copy = open_database(tmp_path / "copy" / "brain.db")
     assert copy.query("SELECT value FROM meta WHERE key = 'k'") == [("v",)]
     assert [path.name for path in (tmp_path / "copy").iterdir() if path.name.startswith(".")] == []
@@ -251,4 +251,6 @@ def test_suggestions_of_an_older_database_leave_the_words_of_memories(tmp_path: 
 
 
 def _made(start: str, number: int) -> str:
-    return next(one for one in migrate.statements(migrate.shipped()[number - 1].sql) if start in one)
+    return next(
+        statement for statement in migrate.statements(migrate.shipped()[number - 1].sql) if start in statement
+    )

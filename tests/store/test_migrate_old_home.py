@@ -109,5 +109,5 @@ def test_what_was_forged_is_not_adopted_by_a_second_upgrade(tmp_path: Path) -> N
     shutil.rmtree(home / "backups")  # of the same second
     assert sb(home, "migrate").returncode == 0
     found = problems(opened(home, clock))
-    assert any("is not what the journal wrote" in one for one in found)
-    assert any("unsigned, although operators are enrolled" in one for one in found)
+    assert any("is not what the journal wrote" in item for item in found)
+    assert any("unsigned, although operators are enrolled" in item for item in found)

@@ -48,14 +48,16 @@ def test_a_tree_is_listed_with_kinds_modes_and_contents(store: PackStore, top: P
     (top / "d" / "l").symlink_to("f")
     pack = take(store, "k", top / "d", top / "nothing", extra={"git-index": b"i"})
     assert store.get("k") == pack
-    assert [(Path(one.path).name, one.kind, one.mode) for one in pack.entries if one.kind != "link"] == [
+    assert [
+        (Path(entry.path).name, entry.kind, entry.mode) for entry in pack.entries if entry.kind != "link"
+    ] == [
         ("d", "folder", 0o755),
         ("empty", "folder", 0o755),
         ("f", "file", 0o640),
         ("nothing", "absent", 0),
     ]
-    assert next(one.target for one in pack.entries if one.kind == "link") == "f"
-    file = next(one for one in pack.entries if one.kind == "file")
+    assert next(entry.target for entry in pack.entries if entry.kind == "link") == "f"
+    file = next(entry for entry in pack.entries if entry.kind == "file")
     assert store.content("k", file) == b"x" * 5000
     assert store.content("k", pack.extra["git-index"]) == b"i"
     assert pack.stored_bytes == (store.folder / "k.pack").stat().st_size < 1000
@@ -68,7 +70,7 @@ def test_contents_of_any_size_and_kind_come_back_and_equal_ones_are_stored_once(
     for name in "ab":
         (top / name).write_bytes(content)
     pack = take(store, "k", top)
-    assert all(store.content("k", one) == content for one in pack.entries if one.kind == "file")
+    assert all(store.content("k", entry) == content for entry in pack.entries if entry.kind == "file")
     assert pack.stored_bytes < len(content) * 1.01 + 1000
 
 
@@ -139,7 +141,7 @@ def test_a_path_behind_a_link_is_not_kept_and_a_link_is_kept_as_one(store: PackS
     (top / "link").symlink_to("real")
     with pytest.raises(CannotKeep, match="is a link"):
         take(store, "k", top / "link" / "f")
-    assert [one.kind for one in take(store, "k", top / "link").entries] == ["link"]
+    assert [entry.kind for entry in take(store, "k", top / "link").entries] == ["link"]
 
 
 @pytest.mark.parametrize("path", ["", "relative", "/", "/a/../b", "/a//b", "/a/", "/a\0b"])
@@ -346,7 +348,7 @@ def test_the_store_is_readable_by_the_owner_alone(store: PackStore, top: Path) -
 
 def test_many_at_once_stay_below_the_cap_and_agree_on_a_key(tmp_path: Path, top: Path) -> None:
     files = [random_file(top, number) for number in range(12)]
-    kept: list[str] = []
+    keys: list[str] = []
 
     def take_and_read(number: int) -> None:
         store = PackStore(tmp_path / "packs", cap_bytes=66_000)
@@ -355,7 +357,7 @@ def test_many_at_once_stay_below_the_cap_and_agree_on_a_key(tmp_path: Path, top:
             take(store, f"k{number}", files[number], session=f"s{number}", session_share=1)
         except SnapshotStoreFull:
             return
-        kept.append(f"k{number}")
+        keys.append(f"k{number}")
 
     threads = [threading.Thread(target=take_and_read, args=(number,)) for number in range(12)]
     for thread in threads:
@@ -363,8 +365,8 @@ def test_many_at_once_stay_below_the_cap_and_agree_on_a_key(tmp_path: Path, top:
     for thread in threads:
         thread.join(60)
     store = PackStore(tmp_path / "packs", cap_bytes=66_000)
-    assert len(kept) == 6
-    assert set(store.list_keys()) == {"shared", *kept}
+    assert len(keys) == 6
+    assert set(store.list_keys()) == {"shared", *keys}
     assert store.size().stored <= 66_000
 
 

@@ -117,8 +117,8 @@ def test_any_text_has_a_vector(embedder: StaticEmbedder, text: str) -> None:
 
 def test_only_the_beginning_of_a_huge_text_counts(embedder: StaticEmbedder) -> None:
     start = ("the quick brown fox " * MOST_CHARACTERS)[:MOST_CHARACTERS]
-    one, other = embedder.embed([start, start + " invoice" * 1000])
-    assert (one == other).all()
+    vector, other = embedder.embed([start, start + " invoice" * 1000])
+    assert (vector == other).all()
 
 
 def test_what_every_text_of_a_collection_says_stops_counting(static: StaticModel) -> None:

@@ -23,8 +23,8 @@ SOON_S = 8.0  # a pipe that git does not know yet is looked for after one second
 
 
 def listen(path: Path) -> None:
-    with socket.socket(socket.AF_UNIX) as one:
-        one.bind(str(path))
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, listen], ids=["pipe", "socket"])

@@ -199,7 +199,10 @@ def test_records_without_a_fitting_vector_are_listed_with_what_it_is_made_from(
     assert [source.previous for source in index.sources([1, 2, 3])] == [("", ""), ("one", ""), ("two", "one")]
     assert [source.record for source in index.stale(MODEL, 1, after=1)] == [2]
     with database.write() as execute:
-        rows = [VectorRow(one.record, one.place, MODEL, one.digest, unit(1)) for one in index.stale(MODEL, 9)]
+        rows = [
+            VectorRow(source.record, source.place, MODEL, source.digest, unit(1))
+            for source in index.stale(MODEL, 9)
+        ]
         index.put_many(execute, rows)
     assert index.stale(MODEL, 9) == []
     assert [source.record for source in index.stale("other", 9)] == [1, 2, 3]
@@ -229,7 +232,7 @@ def test_any_puts_and_drops_leave_what_comparing_all_would_find(
 ) -> None:
     database = prepared(tmp_path_factory.mktemp("any") / "brain.db")
     index = VectorIndex(database)
-    kept: dict[int, Any] = {}
+    stored: dict[int, Any] = {}
     hidden: set[int] = set()
     for number in range(1, 13):
         add(database, number, place=number % 2 + 1)
@@ -237,16 +240,16 @@ def test_any_puts_and_drops_leave_what_comparing_all_would_find(
         with database.write() as execute:
             if operation == "put":
                 index.put(execute, number, number % 2 + 1, MODEL, b"d", vector)
-                kept[number] = vector
+                stored[number] = vector
             elif operation == "drop":
                 index.drop(execute, number)
-                kept.pop(number, None)
+                stored.pop(number, None)
             else:
                 state = "forgotten" if operation == "hide" else "active"
                 execute("UPDATE records SET state = ? WHERE id = ?", (state, number))
                 (hidden.add if operation == "hide" else hidden.discard)(number)
     asked = unit(1, 2, 3)
-    shown = {number: float(vector @ asked) for number, vector in kept.items() if number not in hidden}
+    shown = {number: float(vector @ asked) for number, vector in stored.items() if number not in hidden}
     for places in ([1], [2], [1, 2]):
         expected = {number: cosine for number, cosine in shown.items() if number % 2 + 1 in places}
         assert dict(index.nearest(MODEL, asked, places, 20)) == pytest.approx(expected, abs=2e-3)
@@ -267,10 +270,10 @@ def test_of_many_records_bits_propose_nearly_all_of_the_nearest(
     with database.write() as execute:
         index.put_many(execute, [VectorRow(n, 1, MODEL, b"d", vector) for n, vector in enumerate(made, 1)])
     asked = noise(20)
-    exact = [set(ids(index.nearest(MODEL, one, [1], 10))) for one in asked]
+    exact = [set(ids(index.nearest(MODEL, item, [1], 10))) for item in asked]
     monkeypatch.setattr(vectors, "FEW", 0)
-    proposed = [set(ids(index.nearest(MODEL, one, [1], 10))) for one in asked]
-    found = sum(len(one & other) for one, other in zip(exact, proposed, strict=True)) / 200
+    proposed = [set(ids(index.nearest(MODEL, item, [1], 10))) for item in asked]
+    found = sum(len(item & other) for item, other in zip(exact, proposed, strict=True)) / 200
     assert 0.5 < found <= 1  # at random it would be 0.13
 
 

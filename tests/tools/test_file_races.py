@@ -29,10 +29,10 @@ CALLS = 100
 LINE = "SECRET outside\n"
 
 
-def exchange(one: Path, other: Path) -> None:
+def exchange(path: Path, other: Path) -> None:
     """Swap two names atomically."""
     libc = ctypes.CDLL(None, use_errno=True)
-    names = os.fsencode(one), os.fsencode(other)
+    names = os.fsencode(path), os.fsencode(other)
     if sys.platform == "darwin":
         failed = libc.renamex_np(*names, 2)
     else:

@@ -105,12 +105,12 @@ def remove(path: Path) -> None:
         path.unlink()
 
 
-def change(top: Path, what: str, one: int, other: int) -> None:
+def change(top: Path, what: str, number: int, other: int) -> None:
     """One thing that a command may do to a tree."""
     paths = sorted(top.rglob("*"), key=os.fsencode)
-    if not paths or (what == "mkdir" and not one % 3):
+    if not paths or (what == "mkdir" and not number % 3):
         paths = [top]
-    path, second = paths[one % len(paths)], paths[other % len(paths)]
+    path, second = paths[number % len(paths)], paths[other % len(paths)]
     if path == top and what != "mkdir":
         return
     if what == "rm":
@@ -150,8 +150,8 @@ def test_any_tree_that_was_kept_comes_back_to_the_byte(
         build(undo.top, tree)
         before = state(undo.top)
         undo.packs.take("k", [str(undo.top)], session="run")
-        for what, one, other in changes:
-            change(undo.top, what, one, other)
+        for what, item, other in changes:
+            change(undo.top, what, item, other)
         rows = orjson.loads(orjson.dumps(undo.rows()))  # as an undo record keeps them
         half_done(undo, rows, again)
         undo.restoring.restore(rows, "k")

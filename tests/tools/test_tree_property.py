@@ -57,23 +57,23 @@ def build(top: Path, what: str, names: list[str], number: int) -> None:
         return
 
 
-def run(top: Path, what: str, one: int, other: int) -> None:
+def run(top: Path, what: str, number: int, other: int) -> None:
     """One step of the program.
 
     A repository is left where it is, since undo does not promise its folder `.git`.
     """
     if what == "odd":
-        build(top, "file", [NAMES[one % len(NAMES)], NAMES[other % len(NAMES)]], one % 5)
+        build(top, "file", [NAMES[number % len(NAMES)], NAMES[other % len(NAMES)]], number % 5)
         return
     with tempfile.TemporaryDirectory(dir=top.parent) as aside:
         inside = Path(aside) / "top"
         inside.mkdir()
-        kept = [path for path in top.iterdir() if path.name == ".git" or _holds_repository(path)]
-        for path in (path for path in top.iterdir() if path not in kept):
+        repositories = [path for path in top.iterdir() if path.name == ".git" or _holds_repository(path)]
+        for path in (path for path in top.iterdir() if path not in repositories):
             path.rename(inside / path.name)
         try:
             if what != "mv" or not any(inside.rglob(".git")):
-                change(inside, what, one, other)
+                change(inside, what, number, other)
         finally:
             for path in inside.iterdir():
                 path.rename(top / path.name)
@@ -89,7 +89,7 @@ def seen(top: Path) -> State:
     found = {
         path: item
         for path, item in state(top).items()
-        if not any(f"{path}/".startswith(f"{one}/") for one in own)
+        if not any(f"{path}/".startswith(f"{entry}/") for entry in own)
     }
     return {**found, "": (top.stat().st_mode,)}
 
@@ -111,8 +111,8 @@ def test_what_any_program_did_to_a_project_is_undone(
         )
         assert hosted.begin(str(top), "k", "run") == ""
         before = seen(top)
-        for what, one, other in steps:
-            run(top, what, one, other)
+        for what, step, other in steps:
+            run(top, what, step, other)
         if in_repository:
             for path in top.rglob("tracked"):
                 path.write_bytes(b"changed")

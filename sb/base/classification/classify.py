@@ -49,15 +49,15 @@ def classify(text: str, *, secrets: Sequence[Secret] | None = None) -> Classific
     complete = len(read) == len(text)
     taken: bytearray | None = None
     found: list[Finding] = []
-    for one in _candidates(plain, secrets):
-        if one is None:
+    for finding in _candidates(plain, secrets):
+        if finding is None:
             complete = False
             continue
         if taken is None:
             taken = bytearray(len(read))
-        if taken.find(1, one.start, one.end) < 0:
-            taken[one.start : one.end] = b"\1" * (one.end - one.start)
-            found.append(one)
+        if taken.find(1, finding.start, finding.end) < 0:
+            taken[finding.start : finding.end] = b"\1" * (finding.end - finding.start)
+            found.append(finding)
     found.sort(key=lambda one: one.start)
     return Classification(text, tuple(found), len(read), complete)
 

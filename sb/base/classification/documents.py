@@ -60,7 +60,7 @@ def documents(text: str) -> Iterator[Finding]:
 
 def check_digit(text: str) -> int:
     """The check digit of ICAO 9303 part 3, 4.9: weights 7, 3, 1; letters count from 10, ``<`` is 0."""
-    values = (0 if one == "<" else int(one, 36) for one in text)
+    values = (0 if item == "<" else int(item, 36) for item in text)
     return sum(value * (7, 3, 1)[at % 3] for at, value in enumerate(values)) % 10
 
 
@@ -105,7 +105,7 @@ def _is_licence(value: str) -> bool:
     if _GB_LICENCE.fullmatch(value):
         return True
     if len(value) == 11 and _DE_LICENCE.fullmatch(value):
-        total = sum(int(one, 36) * weight for one, weight in zip(value, range(9, 0, -1), strict=False)) % 11
+        total = sum(int(item, 36) * weight for item, weight in zip(value, range(9, 0, -1), strict=False)) % 11
         return value[9] == ("X" if total == 10 else str(total))
     digits = sum(map(str.isdigit, value))
     return 7 <= len(value) <= 14 and digits >= 6 and len(set(value)) > 2

@@ -77,7 +77,7 @@ class Classification:
     @cached_property
     def sensitivity(self) -> Sensitivity:
         """The highest class of all findings."""
-        return max((one.sensitivity for one in self.findings), default=Sensitivity.INTERNAL)
+        return max((finding.sensitivity for finding in self.findings), default=Sensitivity.INTERNAL)
 
     @cached_property
     def names(self) -> tuple[Finding, ...]:
@@ -89,7 +89,7 @@ class Classification:
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels of the findings, each once, in the order of the text."""
-        return tuple(dict.fromkeys(one.label for one in self.findings))
+        return tuple(dict.fromkeys(finding.label for finding in self.findings))
 
     def redacted(self, mask: Callable[[str], str], labels: Collection[str] | None = None) -> str:
         """The text with its findings replaced.
@@ -98,8 +98,8 @@ class Classification:
             mask: makes a placeholder of a label. labels: which to replace, by default all.
         """
         parts, end = [], 0
-        for one in self.findings:
-            if labels is None or one.label in labels:
-                parts += [self.text[end : one.start], mask(one.label)]
-                end = one.end
+        for finding in self.findings:
+            if labels is None or finding.label in labels:
+                parts += [self.text[end : finding.start], mask(finding.label)]
+                end = finding.end
         return "".join((*parts, self.text[end:]))

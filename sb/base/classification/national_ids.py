@@ -214,9 +214,10 @@ def _de_pension(value: str) -> bool:
     """Check digit of the insurance number (VKVV, section 2): digits weighted, their digits summed, modulo 10."""
     digits = value[:8] + f"{ord(value[8]) - 64:02}" + value[9:11]
     weighted = (
-        int(one) * weight for one, weight in zip(digits, (2, 1, 2, 5, 7, 1, 2, 1, 2, 1, 2, 1), strict=True)
+        int(digit) * weight
+        for digit, weight in zip(digits, (2, 1, 2, 5, 7, 1, 2, 1, 2, 1, 2, 1), strict=True)
     )
-    return sum(one // 10 + one % 10 for one in weighted) % 10 == int(value[11])
+    return sum(number // 10 + number % 10 for number in weighted) % 10 == int(value[11])
 
 
 def _lv_pk(value: str) -> bool:
@@ -224,7 +225,7 @@ def _lv_pk(value: str) -> bool:
     if value.startswith("32"):
         return True
     weights = (1, 6, 3, 7, 9, 10, 5, 8, 4, 2)
-    return (1101 - sum(int(one) * weight for one, weight in zip(value, weights, strict=False))) % 11 == int(
+    return (1101 - sum(int(item) * weight for item, weight in zip(value, weights, strict=False))) % 11 == int(
         value[10]
     )
 
@@ -234,16 +235,19 @@ def _tw_id(value: str) -> bool:
     order = "ABCDEFGHJKLMNPQRSTUVXYWZIO".index(value[0]) + 10
     digits = (order // 10, order % 10, *map(int, value[1:]))
     return (
-        sum(one * weight for one, weight in zip(digits, (1, 9, 8, 7, 6, 5, 4, 3, 2, 1, 1), strict=True)) % 10
+        sum(digit * weight for digit, weight in zip(digits, (1, 9, 8, 7, 6, 5, 4, 3, 2, 1, 1), strict=True))
+        % 10
         == 0
     )
 
 
 def _hk_id(value: str) -> bool:
     """Hong Kong's identity card: letters count from 10, a missing first one 36; modulo 11."""
-    known = [36] * (9 - len(value)) + [int(one, 36) for one in value[:-1]]
+    known = [36] * (9 - len(value)) + [int(item, 36) for item in value[:-1]]
     last = 10 if value[-1] == "A" else int(value[-1], 36)
-    return (sum(one * weight for one, weight in zip(known, range(9, 1, -1), strict=True)) + last) % 11 == 0
+    return (
+        sum(number * weight for number, weight in zip(known, range(9, 1, -1), strict=True)) + last
+    ) % 11 == 0
 
 
 def _sg_nric(value: str) -> bool:
@@ -258,7 +262,7 @@ def _sg_nric(value: str) -> bool:
         return False
     offset, letters = tables[value[0]]
     total = offset + sum(
-        int(one) * weight for one, weight in zip(value[1:8], (2, 7, 6, 5, 4, 3, 2), strict=True)
+        int(item) * weight for item, weight in zip(value[1:8], (2, 7, 6, 5, 4, 3, 2), strict=True)
     )
     return letters[total % 11] == value[8]
 
@@ -266,11 +270,11 @@ def _sg_nric(value: str) -> bool:
 def _au_medicare(value: str) -> bool:
     """Medicare card number: the ninth digit checks the first eight; modulo 10."""
     weights = (1, 3, 7, 9, 1, 3, 7, 9)
-    total = sum(int(one) * weight for one, weight in zip(value, weights, strict=False))
+    total = sum(int(item) * weight for item, weight in zip(value, weights, strict=False))
     return value[0] in "23456" and total % 10 == int(value[8])
 
 
 def _ru_snils(value: str) -> bool:
     """Russia's insurance number: nine digits weighted, modulo 101."""
-    total = sum(int(one) * (9 - at) for at, one in enumerate(value[:9])) % 101
+    total = sum(int(item) * (9 - at) for at, item in enumerate(value[:9])) % 101
     return total % 100 == int(value[9:])

@@ -182,7 +182,7 @@ def secret_spans(text: str) -> list[tuple[int, int]]:
             part = "value" if "value" in recogniser.pattern.groupindex else 0
             for match in recogniser.pattern.finditer(text):
                 start, end = match.span(part)
-                if all(end <= one or other <= start for one, other in found):
+                if all(end <= number or other <= start for number, other in found):
                     found.append((start, end))
     return sorted(found)
 

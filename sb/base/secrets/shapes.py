@@ -290,7 +290,12 @@ def _quick() -> tuple[re.Pattern[str], re.Pattern[str], _Behind]:
     tokens: dict[int, dict[str, None]] = {}
     words: dict[str, dict[tuple[str, str], dict[str, None]]] = {}
     plain: dict[str, re.Pattern[str]] = {}
-    for shape, hint in ((one, hint) for one in RECOGNISERS if one.label != EMAIL for hint in one.hints):
+    for shape, hint in (
+        (recogniser, hint)
+        for recogniser in RECOGNISERS
+        if recogniser.label != EMAIL
+        for hint in recogniser.hints
+    ):
         start = next((char for char in _UNUSUAL if char in hint), "")
         if hint[-1] in _SEPARATORS:
             tokens.setdefault(len(hint), {})[re.escape(hint) + (shape.near or ".{16}")] = None
@@ -321,8 +326,8 @@ def compile_all() -> None:
     """Compile every expression now, for a process whose children look at texts."""
     _first_looks.clear()
     _quick()
-    for one in RECOGNISERS:
-        _ = one.pattern
+    for recogniser in RECOGNISERS:
+        _ = recogniser.pattern
 
 
 def _one_by_one(lowered: str) -> bool:

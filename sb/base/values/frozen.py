@@ -50,14 +50,14 @@ class _Fields:
 
     def __init__(self, cls: Any) -> None:
         declared = fields(cls)
-        self.names = tuple(one.name for one in declared)
-        self.positional = tuple(one.name for one in declared if not one.kw_only)
-        compared = [one.name for one in declared if one.compare]
+        self.names = tuple(item.name for item in declared)
+        self.positional = tuple(item.name for item in declared if not item.kw_only)
+        compared = [item.name for item in declared if item.compare]
         self.values: Callable[[Any], Any] = attrgetter(*compared) if compared else lambda it: ()
-        self.repeated = tuple(one.name for one in declared if one.repr)
-        self.defaults = {one.name: one.default for one in declared if one.default is not MISSING}
+        self.repeated = tuple(item.name for item in declared if item.repr)
+        self.defaults = {item.name: item.default for item in declared if item.default is not MISSING}
         self.factories = {
-            one.name: one.default_factory for one in declared if one.default_factory is not MISSING
+            item.name: item.default_factory for item in declared if item.default_factory is not MISSING
         }
         self.completes = hasattr(cls, "__post_init__")
         self.instances = 0

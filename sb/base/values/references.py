@@ -32,7 +32,7 @@ def full_one(reference: str, known: Iterable[str], *, is_enough: Callable[[str],
     Raises:
         UsageError: several begin with it.
     """
-    fitting = sorted({one for one in known if one.startswith(reference)}) if is_enough(reference) else []
+    fitting = sorted({item for item in known if item.startswith(reference)}) if is_enough(reference) else []
     if not fitting or reference in fitting:
         return reference
     if len(fitting) > 1:

@@ -114,11 +114,11 @@ class LLMModel:
     ) -> Any:
         import llm
 
-        said = [ModelMessage("system", system), *messages] if system is not None else messages
+        conversation = [ModelMessage("system", system), *messages] if system is not None else messages
         options = self._options(temperature, max_tokens)
         offered = [llm.Tool(tool.name, tool.description, tool.input_schema) for tool in tools or ()]
         return self._model.prompt(
-            messages=[_message(one) for one in said],
+            messages=[_message(message) for message in conversation],
             tools=offered,
             options=options,
             stream=stream and self._model.can_stream,
@@ -142,8 +142,8 @@ class LLMModel:
         try:
             yield
         except Exception as error:  # each provider's client has its own
-            said = one_line(f"{type(error).__name__}: {error}", 300)
-            raise ModelError(f"{self.model_id} cannot be used: {said}") from error
+            reason = one_line(f"{type(error).__name__}: {error}", 300)
+            raise ModelError(f"{self.model_id} cannot be used: {reason}") from error
 
 
 def _known(model_id: str) -> Any:

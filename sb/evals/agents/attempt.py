@@ -177,8 +177,8 @@ def _call(function: Function, value: Any, tools: Tools, context: AgentContext) -
     """Call the agent with what of `tools` and `ctx` it takes."""
     offered = {"tools": tools, "ctx": context}
     parameters = inspect.signature(function).parameters.values()
-    if not any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters):
-        names = {one.name for one in parameters}
+    if not any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters):
+        names = {parameter.name for parameter in parameters}
         offered = {name: part for name, part in offered.items() if name in names}
     returned = function(value, **offered)
     if inspect.isawaitable(returned):

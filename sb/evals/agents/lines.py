@@ -83,9 +83,9 @@ def _finite(text: str) -> float:
 def _depth(value: Any) -> int:
     """The depth of nested lists and objects; counted in rounds, since Python's stack may be too small."""
     level, inner = 0, [value]
-    while inner := [one for one in inner if isinstance(one, dict | list)]:
+    while inner := [item for item in inner if isinstance(item, dict | list)]:
         level += 1
-        inner = [each for one in inner for each in (one.values() if isinstance(one, dict) else one)]
+        inner = [each for item in inner for each in (item.values() if isinstance(item, dict) else item)]
     return level
 
 
@@ -108,7 +108,7 @@ class AnswerLines:
     @property
     def calls(self) -> tuple[RecordedCall, ...]:
         """The calls in the order in which they began."""
-        return tuple(call for _, call in sorted(self._calls, key=lambda one: one[0]))
+        return tuple(call for _, call in sorted(self._calls, key=lambda item: item[0]))
 
     def add(self, line: bytes) -> None:
         """Take one line, without its end.

@@ -20,7 +20,9 @@ class RecordedAgent:
 
     def __init__(self, name: str, recordings: Sequence[Recording]) -> None:
         self.name = name
-        self._recordings = {one.case_id: one for one in reversed(recordings) if one.case_id}
+        self._recordings = {
+            recording.case_id: recording for recording in reversed(recordings) if recording.case_id
+        }
         self._all = recordings
 
     @classmethod
@@ -34,8 +36,8 @@ class RecordedAgent:
         return cls(f"{OF_THE_LOG}{run_id}", [Recording(recorded_answer(run_id, config))])
 
     def run(self, task: Task) -> Answer:
-        one = self._recordings.get(task.case_id)
-        return answer_to(task.case_id, self._all) if one is None else one.answer
+        recording = self._recordings.get(task.case_id)
+        return answer_to(task.case_id, self._all) if recording is None else recording.answer
 
     def stop(self) -> None:
         """Nothing runs."""

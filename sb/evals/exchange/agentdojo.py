@@ -96,7 +96,7 @@ class DojoReport:
     def total(self) -> Tally:
         """All suites together."""
         names = Tally.__dataclass_fields__
-        return Tally(**{name: sum(getattr(one, name) for one in self.tallies.values()) for name in names})
+        return Tally(**{name: sum(getattr(tally, name) for tally in self.tallies.values()) for name in names})
 
 
 def load_tasks(version: str = VERSION) -> list[DojoTask]:

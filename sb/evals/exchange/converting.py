@@ -62,7 +62,7 @@ def convert(path: Path) -> Converted:
 
 def _messages(path: Path) -> Converted:
     recordings = recorded_file(path)
-    lines = [{"id": one.case_id, "messages": write_conversation(one)} for one in recordings]
+    lines = [{"id": recording.case_id, "messages": write_conversation(recording)} for recording in recordings]
     text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
     notes = (
         ("what tools returned is not recorded: results say only whether a call succeeded",) if lines else ()

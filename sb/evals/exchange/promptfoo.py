@@ -188,9 +188,9 @@ def _rubric(value: Any) -> str:
 def _unique(name: str, taken: set[str]) -> str:
     base = re.sub(r"[^\w.-]+", "-", name).strip("-")[:80] or "case"
     found = next(
-        one
+        candidate
         for number in itertools.count(1)
-        if (one := base if number == 1 else f"{base}-{number}") not in taken
+        if (candidate := base if number == 1 else f"{base}-{number}") not in taken
     )
     taken.add(found)
     return found
@@ -220,7 +220,7 @@ def _written_out(value: Any, known: dict[int, float]) -> float:
     if id(value) not in known:
         known[id(value)] = math.inf  # until it is known: whoever meets it now is within it
         inner = value.values() if isinstance(value, dict) else value
-        known[id(value)] = 1 + sum(_written_out(one, known) for one in inner)
+        known[id(value)] = 1 + sum(_written_out(item, known) for item in inner)
     return known[id(value)]
 
 

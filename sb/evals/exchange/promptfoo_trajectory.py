@@ -177,8 +177,8 @@ class TrajectoryDraft:
     def _place_count(self, name: str, least: int, most: int | None, steps: list[dict[str, Any]]) -> None:
         """Demand this many calls of a tool, counting those that other assertions demand."""
         step = _step(name)
-        same = [one for one in steps if _is_of(one, step)]
-        overlapping = [one for one in steps if one not in same and _overlaps(one, step)]
+        same = [item for item in steps if _is_of(item, step)]
+        overlapping = [item for item in steps if item not in same and _overlaps(item, step)]
         if overlapping:
             self._narrow(name, "stricter: a call serves one step, and others here may need the same call")
         if self._mode:

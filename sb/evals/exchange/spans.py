@@ -88,8 +88,12 @@ def _attributes(span: dict[str, Any]) -> dict[str, Any]:
     """A span's attributes, with those of its events beside them."""
     found = dict[str, Any]()
     for event in _objects(span.get("events")):
-        found |= {str(one.get("key")): _value(one.get("value")) for one in _objects(event.get("attributes"))}
-    return found | {str(one.get("key")): _value(one.get("value")) for one in _objects(span.get("attributes"))}
+        found |= {
+            str(item.get("key")): _value(item.get("value")) for item in _objects(event.get("attributes"))
+        }
+    return found | {
+        str(item.get("key")): _value(item.get("value")) for item in _objects(span.get("attributes"))
+    }
 
 
 def _value(value: Any) -> Any:
@@ -100,10 +104,10 @@ def _value(value: Any) -> Any:
     if kind == "intValue":
         return int(inner)
     if kind == "arrayValue":
-        return [_value(one) for one in _objects((inner or {}).get("values"))]
+        return [_value(item) for item in _objects((inner or {}).get("values"))]
     if kind == "kvlistValue":
         pairs = _objects((inner or {}).get("values"))
-        return {str(one.get("key")): _value(one.get("value")) for one in pairs}
+        return {str(pair.get("key")): _value(pair.get("value")) for pair in pairs}
     return inner
 
 
@@ -120,7 +124,7 @@ def _last_text(value: Any, role: str = "") -> str:
 
 
 def _objects(value: Any) -> list[dict[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _start(span: dict[str, Any]) -> int:

@@ -26,8 +26,8 @@ def _embedder() -> StaticEmbedder:
 def _similarity(values: dict[str, Any], place: Place) -> Judge:
     def judge(answer: Answer) -> Match:
         embedder = _embedder()
-        wanted, said = embedder.embed([values["text"], answer.output[:LONGEST]])
-        score = float(wanted @ said)
+        wanted, actual = embedder.embed([values["text"], answer.output[:LONGEST]])
+        score = float(wanted @ actual)
         line = f"{score:.3f}, expected at least {values['threshold']:g} ({embedder.model}): {quote(answer.output)}"
         return Match(score >= values["threshold"], "" if score >= values["threshold"] else line)
 

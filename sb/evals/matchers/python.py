@@ -25,16 +25,20 @@ def _python(values: dict[str, Any], place: Place) -> Judge:
 
     def judge(answer: Answer) -> Match:
         try:
-            said = function(answer, **given)
+            result = function(answer, **given)
         except Exception as error:  # noqa: BLE001 - whatever an author's function raises is a failure of the case
             return Match(False, f"{values['call']}: {type(error).__name__}: {quote(str(error))}")
-        if isinstance(said, Match):
-            return Match(bool(said.ok), one_line(said.line, LONGEST_LINE))
-        if said is None or isinstance(said, bool):
-            return Match(said is not False, "" if said is not False else f"{values['call']} returned False")
-        if isinstance(said, str):
-            return Match(not said, one_line(said, LONGEST_LINE))
-        return Match(False, f"{values['call']} returned {type(said).__name__}, not bool, str, None or Match")
+        if isinstance(result, Match):
+            return Match(bool(result.ok), one_line(result.line, LONGEST_LINE))
+        if result is None or isinstance(result, bool):
+            return Match(
+                result is not False, "" if result is not False else f"{values['call']} returned False"
+            )
+        if isinstance(result, str):
+            return Match(not result, one_line(result, LONGEST_LINE))
+        return Match(
+            False, f"{values['call']} returned {type(result).__name__}, not bool, str, None or Match"
+        )
 
     return judge
 

@@ -28,40 +28,40 @@ _NUMBER = re.compile(
 _WORD = re.compile(r"\w+")
 
 
-def _form(values: dict[str, Any], said: str) -> str:
+def _form(values: dict[str, Any], output: str) -> str:
     """The text as it is compared."""
-    said = said.strip() if values.get("strip") else said
-    return said.casefold() if values.get("ignore_case") else said
+    output = output.strip() if values.get("strip") else output
+    return output.casefold() if values.get("ignore_case") else output
 
 
 def _holding(values: dict[str, Any], place: Place) -> Judge:
-    wanted = [(one, _form(values, one)) for one in _several(values["text"])]
+    wanted = [(item, _form(values, item)) for item in _several(values["text"])]
 
     def judge(answer: Answer) -> Match:
-        said = _form(values, answer.output)
-        missing = [quote(one) for one, form in wanted if form not in said]
+        output = _form(values, answer.output)
+        missing = [quote(item) for item, form in wanted if form not in output]
         return verdict(not missing, f"no {' and no '.join(missing)} in {quote(answer.output)}")
 
     return judge
 
 
 def _holding_any(values: dict[str, Any], place: Place) -> Judge:
-    forms = [_form(values, one) for one in values["text"]]
+    forms = [_form(values, item) for item in values["text"]]
 
     def judge(answer: Answer) -> Match:
-        said = _form(values, answer.output)
+        output = _form(values, answer.output)
         listed = ", ".join(map(quote, values["text"]))
-        return verdict(any(form in said for form in forms), f"none of {listed} in {quote(answer.output)}")
+        return verdict(any(form in output for form in forms), f"none of {listed} in {quote(answer.output)}")
 
     return judge
 
 
 def _not_holding(values: dict[str, Any], place: Place) -> Judge:
-    unwanted = [(one, _form(values, one)) for one in _several(values["text"])]
+    unwanted = [(item, _form(values, item)) for item in _several(values["text"])]
 
     def judge(answer: Answer) -> Match:
-        said = _form(values, answer.output)
-        there = [quote(one) for one, form in unwanted if form in said]
+        output = _form(values, answer.output)
+        there = [quote(item) for item, form in unwanted if form in output]
         return verdict(not there, f"{' and '.join(there)} in {quote(answer.output)}")
 
     return judge
@@ -96,7 +96,7 @@ def _ending(values: dict[str, Any], place: Place) -> Judge:
 
 
 def _among(values: dict[str, Any], place: Place) -> Judge:
-    forms = {_form(values, one) for one in values["text"]}
+    forms = {_form(values, item) for item in values["text"]}
     return lambda answer: verdict(
         _form(values, answer.output) in forms,
         f"{quote(answer.output)} is none of {', '.join(map(quote, values['text']))}",
@@ -141,8 +141,8 @@ def _number(values: dict[str, Any], place: Place) -> Judge:
         at = answer.output.casefold().find(label)
         if at < 0:
             return Match(False, f"no {quote(label)} in {quote(answer.output)}")
-        said = answer.output.casefold()[at + len(label) :]
-        numbers = _NUMBER.finditer(said)
+        rest = answer.output.casefold()[at + len(label) :]
+        numbers = _NUMBER.finditer(rest)
         got = next(numbers, None) if label else next(iter(deque(numbers, maxlen=1)), None)
         if got is None:
             return Match(
@@ -186,8 +186,8 @@ def _token_f1(values: dict[str, Any], place: Place) -> Judge:
         raise place.below(place.value, "text").refuse("has no word")
 
     def judge(answer: Answer) -> Match:
-        said = Counter(_WORD.findall(answer.output.casefold()))
-        score = 2 * (wanted & said).total() / (wanted.total() + said.total())
+        tokens = Counter(_WORD.findall(answer.output.casefold()))
+        score = 2 * (wanted & tokens).total() / (wanted.total() + tokens.total())
         return verdict(
             score >= values["threshold"], f"{score:.3f} < {values['threshold']:g}: {quote(answer.output)}"
         )

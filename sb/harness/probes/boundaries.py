@@ -50,15 +50,15 @@ def agent_charter(h: Harness) -> Iterator[Check]:
             return refused, saw(result, counted)
 
         refused, seen = call("probe.look")
-        held = not refused and read.called == 1 and unapproved.error_code == DENIED
-        yield Check("intent", held, f"unapproved {saw(unapproved)}; approved {seen}")
+        ok = not refused and read.called == 1 and unapproved.error_code == DENIED
+        yield Check("intent", ok, f"unapproved {saw(unapproved)}; approved {seen}")
         refused, seen = call("probe.never")
         both = AgentCharter("agent", "p", "o", ("probe.never",), ("probe.never",)).permits("probe.never")
         yield Check("both", refused and not both, f"{seen}; AgentCharter.permits: {both}")
         found = [call(intent) for intent in ("elsewhere", "")]
-        yield Check("unknown", all(one for one, _ in found), "; ".join(seen for _, seen in found))
+        yield Check("unknown", all(item for item, _ in found), "; ".join(seen for _, seen in found))
         found = [call("probe.look", tool) for tool in ("probe.other", "probe.send")]
-        yield Check("capabilities", all(one for one, _ in found), "; ".join(seen for _, seen in found))
+        yield Check("capabilities", all(item for item, _ in found), "; ".join(seen for _, seen in found))
     yield Check("unowned", _unowned(), "AgentCharter without owner, and without purpose: ContractError")
 
 
@@ -91,7 +91,9 @@ def release_tuple(h: Harness) -> Iterator[Check]:
     refused = 0
     for name in PARTS:
         try:
-            ReleaseTuple.from_document({one: part for one, part in first.document().items() if one != name})
+            ReleaseTuple.from_document(
+                {item: part for item, part in first.document().items() if item != name}
+            )
         except ContractError:
             refused += 1
     yield Check(
@@ -120,7 +122,7 @@ def model_in_release(h: Harness) -> Check:
     with h.open({"release.check": "observe"}) as runtime:
         ids = [_recorded(runtime, h, model) for model in ("a-model", "b-model")]
         releases = open_releases(runtime.config, runtime.log, runtime.approvals.authority)
-        tuples = [releases.entry("agent", one).release for one in ids if one]
+        tuples = [releases.entry("agent", item).release for item in ids if item]
     parts = [change.part for change in diff(tuples[0], tuples[1])] if len(tuples) == 2 else []
     return Check(
         "tuple", parts == ["model"], f"diff: of two models' runs {', '.join(parts) or 'nothing'} differs"
@@ -144,8 +146,8 @@ def secret_names(h: Harness) -> Iterator[Check]:
             name = entity.checkpoint(f"before {secret}")
         path = runtime.config.home.folder / "checkpoints" / f"{name}.json"
         found.append(path.read_text(encoding="utf-8"))
-    held = len(found) == 2 and not any(secret in text for text in found)
-    yield Check("names", held, f"release and checkpoint: {len(found)} looked at, without the value: {held}")
+    ok = len(found) == 2 and not any(secret in text for text in found)
+    yield Check("names", ok, f"release and checkpoint: {len(found)} looked at, without the value: {ok}")
 
 
 def context_sources(h: Harness) -> Iterator[Check]:
@@ -169,12 +171,12 @@ def context_sources(h: Harness) -> Iterator[Check]:
         seen = (
             f"{source.source_id}: {source.owner}, {source.sensitivity}, {source.access}, {source.ttl_s:g} s"
         )
-        held = allowed.data == "text" and bool(source.owner) and source.ttl_s > 0
-        yield Check("registered", held, f"{saw(allowed)}; ContextSourceRegistry: {seen}")
+        ok = allowed.data == "text" and bool(source.owner) and source.ttl_s > 0
+        yield Check("registered", ok, f"{saw(allowed)}; ContextSourceRegistry: {seen}")
         refused, written, free = read("elsewhere/a"), put("wiki"), put("notes")
-        held = refused.data is None and refused.error_code == written.error_code == DENIED
-        held = held and free.success and write.called == 1
-        yield Check("unregistered", held, f"{saw(refused)}; to one that is only read {saw(written, write)}")
+        ok = refused.data is None and refused.error_code == written.error_code == DENIED
+        ok = ok and free.success and write.called == 1
+        yield Check("unregistered", ok, f"{saw(refused)}; to one that is only read {saw(written, write)}")
         pack = ContextPack("support.policy", "1", "Be kind.", source_uri="wiki/a", read_at=h.clock.now())
         compiled = [_compiled(pack, sources, wait, h) for wait in (0.0, 61.0)]
         yield Check(

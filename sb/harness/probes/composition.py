@@ -70,23 +70,23 @@ def _swapped(runtime: Runtime) -> Check:
     """Two models one after the other, then none, as components of two stacks hear them; the core remembers on."""
     entity = runtime.entity("ada")
     asking = [_Asking(), _Asking()]
-    for number, one in enumerate(asking):
-        entity.attach_stack(runtime.stack(f"shelf {number}", components=[one]), set_active=False)
+    for number, item in enumerate(asking):
+        entity.attach_stack(runtime.stack(f"shelf {number}", components=[item]), set_active=False)
     heard, bound = [], []
     for model in (_Model("one"), _Model("two"), None):
         entity.set_model(model)
         entity.note(f"bound to {model.model_id if model else 'none'}")
-        heard.append([one.asked() for one in asking])
+        heard.append([entry.asked() for entry in asking])
         bound.append(entity.get_binding().model_config.get("model_id", "nobody"))
     stack = entity.active_stack
     assert stack is not None  # of this home: the runtime attaches it
-    writers = {str(one.source_entity) for one in stack.get_notes()}
-    held = heard == [["one"] * 2, ["two"] * 2, ["nobody"] * 2] and bound == ["one", "two", "nobody"]
-    held &= entity.core_id == "ada" and writers == {"core:ada"}
+    writers = {str(note.source_entity) for note in stack.get_notes()}
+    ok = heard == [["one"] * 2, ["two"] * 2, ["nobody"] * 2] and bound == ["one", "two", "nobody"]
+    ok &= entity.core_id == "ada" and writers == {"core:ada"}
     seen = "; ".join(
         f"{name} bound, {' and '.join(answers)} heard" for name, answers in zip(bound, heard, strict=True)
     )
-    return Check("swapped", held, f"Entity.set_model: {seen}; all written by {', '.join(sorted(writers))}")
+    return Check("swapped", ok, f"Entity.set_model: {seen}; all written by {', '.join(sorted(writers))}")
 
 
 class _Plugin:
@@ -134,14 +134,14 @@ def _newer(runtime: Runtime) -> Check:
     for name, version in (("older", -1), ("current", 0), ("newer", 1)):
         plugin = _Plugin(name, PROTOCOL_VERSION + version)
         with _warnings() as warned:
-            error = refusal(lambda one=plugin: entity.load_plugin(one))  # type: ignore[misc]
+            error = refusal(lambda item=plugin: entity.load_plugin(item))  # type: ignore[misc]
         offered = f"plugin.{name}.greet" in runtime.registry
         parts = (name in entity.plugins, plugin.activated, offered)
         state = "loaded" if all(parts) else "half loaded" if any(parts) else error
-        seen[name] = f"{state}, warned" if any("protocol version" in one for one in warned) else state
+        seen[name] = f"{state}, warned" if any("protocol version" in item for item in warned) else state
     wanted = {"older": "loaded, warned", "current": "loaded", "newer": "ValueError"}
-    told = "; ".join(f"one of the {name} protocol {state}" for name, state in seen.items())
-    return Check("newer", seen == wanted, f"Entity.load_plugin: {told}")
+    evidence = "; ".join(f"one of the {name} protocol {state}" for name, state in seen.items())
+    return Check("newer", seen == wanted, f"Entity.load_plugin: {evidence}")
 
 
 def _vectors(runtime: Runtime) -> Check:
@@ -150,7 +150,7 @@ def _vectors(runtime: Runtime) -> Check:
     note = stack.save_note(Note("", "", "The physician examined the patient."))
 
     def by_meaning() -> bool:
-        return note in [one.memory_id for one in stack.search("doctor")]
+        return note in [result.memory_id for result in stack.search("doctor")]
 
     found = [by_meaning()]
     with runtime.database.write() as execute:
@@ -159,9 +159,9 @@ def _vectors(runtime: Runtime) -> Check:
     made = [stack.maintenance()["embedding"]["re_indexed"]]
     found.append(by_meaning())
     made.append(stack.maintenance()["embedding"]["re_indexed"])
-    held = found == [True, False, True] and made[0] > 0 and made[1] == 0
-    told = ", ".join("found" if one else "not found" for one in found)
-    return Check("vectors", held, f"SQLiteStack.maintenance: {made} vectors made anew; by meaning {told}")
+    ok = found == [True, False, True] and made[0] > 0 and made[1] == 0
+    evidence = ", ".join("found" if item else "not found" for item in found)
+    return Check("vectors", ok, f"SQLiteStack.maintenance: {made} vectors made anew; by meaning {evidence}")
 
 
 def checkpoints(h: Harness, runtime: Runtime) -> Check:
@@ -178,10 +178,10 @@ def checkpoints(h: Harness, runtime: Runtime) -> Check:
     path.write_text(json.dumps(document), "utf-8")
     with _warnings() as warned:
         restored = _restored(h, runtime, path)
-    told = any("schema_version" in one for one in warned)
-    held = (refused, restored, told) == ("ValueError", "ada with shelf", True)
-    seen = f"newer {refused}; without a version {restored}, {'' if told else 'not '}warned of"
-    return Check("checkpoint", held, f"Entity.from_checkpoint: {seen}")
+    has_warning = any("schema_version" in item for item in warned)
+    ok = (refused, restored, has_warning) == ("ValueError", "ada with shelf", True)
+    seen = f"newer {refused}; without a version {restored}, {'' if has_warning else 'not '}warned of"
+    return Check("checkpoint", ok, f"Entity.from_checkpoint: {seen}")
 
 
 def _restored(h: Harness, runtime: Runtime, path: Path) -> str:

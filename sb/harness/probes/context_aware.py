@@ -38,16 +38,16 @@ def context_compiler(h: Harness) -> Iterator[Check]:
 
     elsewhere = [item.source_id for item in injection_plan_to_compiled_items(_plan(h, LIMITS, "project:b"))]
     required = _required(h)
-    held = elsewhere == [LIMITS.pack_id] and "no visible pack" in required
+    ok = elsewhere == [LIMITS.pack_id] and "no visible pack" in required
     evidence = f"in another scope {', '.join(elsewhere)}; where one is required: {required}"
-    yield Check("scope", held, f"ContextInjector.build_plan: {evidence}")
+    yield Check("scope", ok, f"ContextInjector.build_plan: {evidence}")
 
     content = replace(LIMITS, content=LIMITS.content.replace("50", "51"))
     edited = [content, replace(LIMITS, content=LIMITS.content.strip()), replace(LIMITS, version="8")]
     first, again, *changed = (_plan(h, pack).manifest_hash for pack in (LIMITS, LIMITS, *edited))
-    held = again == first and first not in changed
+    ok = again == first and first not in changed
     evidence = f"equal for the same input {again == first}, for a byte changed {first in changed}"
-    yield Check("hash", held, f"InjectionPlan.manifest_hash: {evidence}")
+    yield Check("hash", ok, f"InjectionPlan.manifest_hash: {evidence}")
 
 
 def _plan(

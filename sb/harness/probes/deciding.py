@@ -104,18 +104,21 @@ def _replayed(bank: _Bank, used: str) -> Check:
     bank.h.clock.sleep(DAY_S)
     late = bank.call("carol", approval_id=fresh)
     results = {"replayed": again, "altered": other, "edited": edited, "expired": late}
-    denied = all(one.error_code is ToolErrorCode.PERMISSION_DENIED for one in results.values())
-    seen = "; ".join(f"{name} {saw(one)}" for name, one in results.items())
+    denied = all(result.error_code is ToolErrorCode.PERMISSION_DENIED for result in results.values())
+    seen = "; ".join(f"{name} {saw(result)}" for name, result in results.items())
     return Check("replayed", denied and bank.pay.called == 1, f"{seen}; {bank.pay}")
 
 
 def _stored(bank: _Bank, approval_id: str) -> Check:
     """Who, when and why: on the log, signed, and in the queue."""
     (event,) = bank.runtime.log.events(kind=APPROVAL_APPROVED)
-    said = event.payload or {}
-    signed = said.get("signed", {}).get("statement", {})
-    kept = bank.runtime.approvals.get(approval_id)
-    who, why = (said.get("by"), signed.get("by"), kept.decided_by), (said.get("reason"), kept.reason)
-    when = bool(signed.get("at")) and kept.decided_at == event.at == micros(bank.h.clock.now())
-    seen = f"Approvals.approve: by {kept.decided_by}, because {kept.reason}, {'with' if when else 'without'} its time"
+    payload = event.payload or {}
+    signed = payload.get("signed", {}).get("statement", {})
+    approval = bank.runtime.approvals.get(approval_id)
+    who, why = (
+        (payload.get("by"), signed.get("by"), approval.decided_by),
+        (payload.get("reason"), approval.reason),
+    )
+    when = bool(signed.get("at")) and approval.decided_at == event.at == micros(bank.h.clock.now())
+    seen = f"Approvals.approve: by {approval.decided_by}, because {approval.reason}, {'with' if when else 'without'} its time"
     return Check("stored", set(who) == {"ada"} and set(why) == {WHY} and when, seen)

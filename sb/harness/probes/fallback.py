@@ -107,9 +107,9 @@ def _same(shop: _Failing) -> Check:
     errors += [ConnectionResetError("cut off"), FileNotFoundError("not there"), ValueError("no number")]
     differ = []
     for error in errors:
-        said, raised = verdict_for(shop.call(error)).kind, verdict_for(error).kind
-        if said is not raised:
-            differ.append(f"{type(error).__name__} {said} and {raised}")
+        error_kind, raised = verdict_for(shop.call(error)).kind, verdict_for(error).kind
+        if error_kind is not raised:
+            differ.append(f"{type(error).__name__} {error_kind} and {raised}")
     seen = "; ".join(differ) or f"{len(errors)} failures have one kind each"
     return Check("same", not differ, f"verdict_for: {seen}")
 
@@ -130,7 +130,7 @@ def escalation_path(h: Harness) -> Iterator[Check]:
         outcome = shop.handle(tool_failure(ErrorKind.POLICY_DENIED, "the customer is on the stop list"))
         yield _queued(shop, outcome)
         outcome = shop.handle(*[tool_failure(ErrorKind.SERVER, "out of order")] * 5)
-        listed = [one.cause for one in runtime.recovery.escalations.page()]
+        listed = [escalation.cause for escalation in runtime.recovery.escalations.page()]
         right = outcome.kind is CompensationKind.ESCALATED and "failed: server" in listed
         seen = f"CompensationDispatcher.dispatch: {outcome.kind}; {shop.tool}"
         yield Check("repeated", right and shop.tool.called == 3, seen)
@@ -139,10 +139,12 @@ def escalation_path(h: Harness) -> Iterator[Check]:
 
 def _queued(shop: _Failing, outcome: CompensationOutcome) -> Check:
     queue = shop.runtime.recovery.escalations.page()
-    found = [(one.cause, one.why, one.agent, one.tool_id) for one in queue]
+    found = [(escalation.cause, escalation.why, escalation.agent, escalation.tool_id) for escalation in queue]
     wanted = ("failed: policy_denied", "the customer is on the stop list", "clerk", "shop.price")
-    traced = [(one.run_id, one.call_id) for one in queue] == [(shop.ctx.run_id, outcome.directive["call_id"])]
-    seen = f"Escalations.page: {'; '.join(', '.join(one) for one in found)}"
+    traced = [(escalation.run_id, escalation.call_id) for escalation in queue] == [
+        (shop.ctx.run_id, outcome.directive["call_id"])
+    ]
+    seen = f"Escalations.page: {'; '.join(', '.join(item) for item in found)}"
     return Check("queued", found == [wanted] and traced and outcome.performed, seen)
 
 

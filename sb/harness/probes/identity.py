@@ -33,13 +33,11 @@ def _attributed(runtime: Runtime) -> Check:
     """To the agent that wrote it, also where it says that it is another one or is in another's session."""
     ada = runtime.brain("ada", scope="project:a", session="monday")
     record = ada.remember("Deploys go out on Tuesdays.", agent_id="bob", scope="project:a")
-    kept = runtime.brain("carol", scope="project:a").get(record)
+    memory = runtime.brain("carol", scope="project:a").get(record)
     intruding = refusal(lambda: runtime.brain("bob", session="monday").remember("Deploys are free."))
-    held = (kept.agent_id, kept.scope, kept.session) == ("ada", "project:a", "monday")
-    seen = (
-        f"{kept.agent_id} in {kept.scope}, session {kept.session}; another agent in that session {intruding}"
-    )
-    return Check("attributed", held and intruding == "ValueError", f"Brain.get: {seen}")
+    ok = (memory.agent_id, memory.scope, memory.session) == ("ada", "project:a", "monday")
+    seen = f"{memory.agent_id} in {memory.scope}, session {memory.session}; another agent in that session {intruding}"
+    return Check("attributed", ok and intruding == "ValueError", f"Brain.get: {seen}")
 
 
 def _scope(runtime: Runtime) -> Check:
@@ -70,8 +68,8 @@ def _handoff(runtime: Runtime) -> Check:
         "altered": "unverified",
         "redirected": "unverified",
     }
-    told = "; ".join(f"{name} {given}" for name, given in seen.items())
-    return Check("handoff", seen == wanted, f"Brain.orient: {told}")
+    evidence = "; ".join(f"{name} {given}" for name, given in seen.items())
+    return Check("handoff", seen == wanted, f"Brain.orient: {evidence}")
 
 
 def _read(brain: Brain) -> str:
@@ -97,9 +95,9 @@ def _objects(h: Harness, runtime: Runtime) -> Check:
     tool = h.tool(runtime, REFUND, lambda order: f"refunded {order}")
     wanted: list[str | list[str]] = ["ord_1", "ord_9", ["ord_2", "ord_9"]]
     ours, *others = (runtime.executor.execute(h.context(), REFUND, {"order": order}) for order in wanted)
-    denied = all(one.error_code is ToolErrorCode.PERMISSION_DENIED for one in others)
+    denied = all(result.error_code is ToolErrorCode.PERMISSION_DENIED for result in others)
     about = [event.payload or {} for event in runtime.log.events() if event.subject.tool_id == REFUND]
-    logged = [said["args"] for said in about if "args" in said]
+    logged = [item["args"] for item in about if "args" in item]
     on_record = logged == [{"order": order} for order in wanted]
     seen = f"{saw(ours, tool)}; another's order {saw(others[0])}, {'' if on_record else 'not '}on record"
     return Check("objects", ours.success and denied and on_record and tool.called == 1, seen)

@@ -51,7 +51,7 @@ class _Plant:
         """The calls that are refused, once each was tried."""
         for tool in (self.read, self.write, self.send):
             tool.calls.clear()
-        return [one for one in CALLS if self.call(*one).error_code is ToolErrorCode.PERMISSION_DENIED]
+        return [item for item in CALLS if self.call(*item).error_code is ToolErrorCode.PERMISSION_DENIED]
 
 
 def incident_response(h: Harness) -> Iterator[Check]:

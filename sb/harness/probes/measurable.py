@@ -28,13 +28,13 @@ def cost_and_latency(h: Harness) -> Iterator[Check]:
         execute = runtime.executor.execute
         ctx = h.context(budget=runtime.budget())
         first, last, more = (execute(ctx, "probe.read", {"seconds": 1}) for _ in range(3))
-        held = first.success and last.success
-        yield Check("last", held, f"call 2 of 2: {saw(last)}")
+        ok = first.success and last.success
+        yield Check("last", ok, f"call 2 of 2: {saw(last)}")
         called, caps = tool.called, _caps(h, runtime)
-        held = more.error_code == EXCEEDED and called == 2 and tool.called == called
-        held = held and set(caps.values()) == {EXCEEDED}
-        told = ", ".join(f"{cap}: {code or 'success'}" for cap, code in caps.items())
-        yield Check("exceeded", held, f"call 3: {saw(more, tool)}; once another limit is used up, {told}")
+        ok = more.error_code == EXCEEDED and called == 2 and tool.called == called
+        ok = ok and set(caps.values()) == {EXCEEDED}
+        evidence = ", ".join(f"{cap}: {code or 'success'}" for cap, code in caps.items())
+        yield Check("exceeded", ok, f"call 3: {saw(more, tool)}; once another limit is used up, {evidence}")
 
         ctx.budget.spend(prompt_tokens=7, cost_usd_cents=0.5)
         budget = ctx.budget
@@ -48,8 +48,8 @@ def cost_and_latency(h: Harness) -> Iterator[Check]:
 
         late = execute(h.context(), "probe.read", {"seconds": 31})
         hung = _hung(h, runtime)
-        held = (late.error_code, hung.error_code) == (ToolErrorCode.TIMEOUT, ToolErrorCode.TIMEOUT)
-        yield Check("timeout", held, f"after 31 s: {saw(late)}; one that does not return: {saw(hung)}")
+        ok = (late.error_code, hung.error_code) == (ToolErrorCode.TIMEOUT, ToolErrorCode.TIMEOUT)
+        yield Check("timeout", ok, f"after 31 s: {saw(late)}; one that does not return: {saw(hung)}")
         yield _blast_radius(h)
 
 
@@ -91,7 +91,11 @@ def _blast_radius(h: Harness) -> Check:
         # What is refused must use up nothing: neither of the blast radius nor of the run's calls.
         ctx = h.context(budget=RunBudget(max_tool_calls=4))
         amounts = (60, 60, 60, 30, 20, 10, 0)
-        codes = [runtime.executor.execute(ctx, "probe.pay", {"amount": one}).error_code for one in amounts]
-    held = codes == [None, EXCEEDED, EXCEEDED, None, EXCEEDED, None, EXCEEDED] and pay.called == 3
-    told = ", ".join(f"{amount}: {code or 'success'}" for amount, code in zip(amounts, codes, strict=True))
-    return Check("blast", held, f"ToolExecutor.execute: {told}; {pay}")
+        codes = [
+            runtime.executor.execute(ctx, "probe.pay", {"amount": amount}).error_code for amount in amounts
+        ]
+    ok = codes == [None, EXCEEDED, EXCEEDED, None, EXCEEDED, None, EXCEEDED] and pay.called == 3
+    evidence = ", ".join(
+        f"{amount}: {code or 'success'}" for amount, code in zip(amounts, codes, strict=True)
+    )
+    return Check("blast", ok, f"ToolExecutor.execute: {evidence}; {pay}")

@@ -43,9 +43,9 @@ def budget(h: Harness) -> Iterator[Check]:
             budget: runtime.brain("ada", scope="project:a").orient(token_budget=budget) for budget in BUDGETS
         }
 
-        kept = [one.id for one in packages[SMALL].memories]
-        seen = f"{len(kept)} of {MANY + 2} memories in {SMALL} tokens, {'with' if first in kept else 'without'} the protected one"
-        yield Check("priority", first in kept, f"Brain.orient: {seen}")
+        ids = [memory.id for memory in packages[SMALL].memories]
+        seen = f"{len(ids)} of {MANY + 2} memories in {SMALL} tokens, {'with' if first in ids else 'without'} the protected one"
+        yield Check("priority", first in ids, f"Brain.orient: {seen}")
 
         # A quarter of the characters, and 30 % for safety; counted here, since the package's own count may be wrong.
         taken = {budget: int(len(package.as_text()) // 4 * 1.3) for budget, package in packages.items()}
@@ -53,14 +53,16 @@ def budget(h: Harness) -> Iterator[Check]:
         yield Check("total", within, f"ContextPackage.as_text: {_pairs(taken)} tokens")
 
         notes = {budget: package.notes for budget, package in packages.items()}
-        told = all(any("than fits" in note for note in some) for some in notes.values()) and not roomy.notes
+        has_notes = (
+            all(any("than fits" in note for note in some) for some in notes.values()) and not roomy.notes
+        )
         seen = f"{notes[SMALL][-1:]} where something was, {list(roomy.notes)} where nothing was"
-        yield Check("dropped", told, f"ContextPackage.notes: {seen}")
+        yield Check("dropped", has_notes, f"ContextPackage.notes: {seen}")
 
         before = _broadcasts(runtime)
         refused = refusal(lambda: brain.orient(token_budget=0))
-        held = refused == "ValueError" and _broadcasts(runtime) == before
-        yield Check("zero", held, f"Brain.orient: {refused}; {_broadcasts(runtime) - before} shown")
+        ok = refused == "ValueError" and _broadcasts(runtime) == before
+        yield Check("zero", ok, f"Brain.orient: {refused}; {_broadcasts(runtime) - before} shown")
         yield loaded(runtime)
 
 
@@ -104,16 +106,14 @@ def _reading_rules(h: Harness) -> Iterator[Check]:
             "SELECT b.agent, b.purpose, count(a.record) FROM broadcasts b JOIN access_log a ON a.broadcast = b.id"
             " WHERE b.operation = 'search' AND b.agent = 'support-1' GROUP BY b.id"
         )
-        reasons = {(one.agent, one.reason): one.memories for one in denied_reads(runtime.database)}
-    held = found == {fresh, agreed} and [tuple(row) for row in log] == [("support-1", "support", 2)]
-    yield Check(
-        "consented", held, f"Brain.search: {len(found)} of 2 found; log {[tuple(row) for row in log]}"
-    )
+        reasons = {(read.agent, read.reason): read.memories for read in denied_reads(runtime.database)}
+    ok = found == {fresh, agreed} and [tuple(row) for row in log] == [("support-1", "support", 2)]
+    yield Check("consented", ok, f"Brain.search: {len(found)} of 2 found; log {[tuple(row) for row in log]}")
     withheld = reasons.get(("support-1", "somebody whom it is about has not agreed"), 0)
     others = reasons.get(("sales-1", "its scope is read for support only"), 0)
-    held = silent not in found and withheld == 1 and other and others == 4
+    ok = silent not in found and withheld == 1 and other and others == 4
     yield Check(
-        "consent", held, f"Brain.search: {withheld} withheld without consent, {others} from another purpose"
+        "consent", ok, f"Brain.search: {withheld} withheld without consent, {others} from another purpose"
     )
     stale = sum(count for (who, why), count in reasons.items() if who == "support-1" and "older" in why)
     yield Check("stale", old not in found and stale == 1, f"Brain.search: {stale} withheld as stale")
@@ -141,12 +141,12 @@ def write_policy(h: Harness) -> Iterator[Check]:
         before = [bundle.durable.get(key) for key in ("lasting", "passing")]
         h.clock.sleep(TTL_S)
         after = [bundle.durable.get(key) for key in ("lasting", "passing")]
-    held = draft is None and before == ["kept", "kept"] and after == ["kept", None]
+    ok = draft is None and before == ["kept", "kept"] and after == ["kept", None]
     seen = f"working {draft}, durable {before} after a restart, {after} after {TTL_S:g} s"
-    yield Check("tiers", held, f"MemoryBundle: {seen}")
+    yield Check("tiers", ok, f"MemoryBundle: {seen}")
     with h.open() as runtime:
         record = runtime.brain("ada").remember("Quixote reads his letters at quixote@posteo.de.")
-        hits = [(one.record, one.label, one.action) for one in met(runtime.database)]
+        hits = [(item.record, item.label, item.action) for item in met(runtime.database)]
         yield Check("pii", hits == [(record, "email", "keep")], f"personal_data.met: {hits}")
         yield from quarantined(runtime)
 
@@ -165,10 +165,10 @@ def _gate(runtime: Runtime) -> Iterator[Check]:
     before = brain.get(rule)
     low = brain.remember("Deploys go out on Tuesdays, always.", source_type="derived")
     after = brain.get(rule)
-    held = low == rule and (after.content, after.confidence) == (before.content, before.confidence)
+    ok = low == rule and (after.content, after.confidence) == (before.content, before.confidence)
     yield Check(
         "supersede",
-        held,
+        ok,
         f"a derived restatement: confidence {before.confidence:.2f}, then {after.confidence:.2f}",
     )
 
@@ -190,15 +190,15 @@ def grounding(h: Harness) -> Iterator[Check]:
         chain = [brain.get(conclusion)]
         while parents := chain[-1].details.get("derived_from"):
             chain.append(brain.get(parents[0]))
-        held = [one.id for one in chain] == [conclusion, between, source]
-        seen = " from ".join(f"{one.kind} ({one.source_type})" for one in chain)
-        yield Check("parents", held and chain[-1].source_type == "ingested-document", f"Brain.get: {seen}")
+        ok = [item.id for item in chain] == [conclusion, between, source]
+        seen = " from ".join(f"{item.kind} ({item.source_type})" for item in chain)
+        yield Check("parents", ok and chain[-1].source_type == "ingested-document", f"Brain.get: {seen}")
 
-        told = [brain.why(conclusion)]
-        while told[-1].origins:
-            told.append(told[-1].origins[0])
-        texts = [one.memory.content for one in told if one.memory is not None]
-        yield Check("why", len(told) == 3 and texts[-1] == text, f"Brain.why: {' because '.join(texts)}")
+        reasons = [brain.why(conclusion)]
+        while reasons[-1].origins:
+            reasons.append(reasons[-1].origins[0])
+        texts = [reason.memory.content for reason in reasons if reason.memory is not None]
+        yield Check("why", len(reasons) == 3 and texts[-1] == text, f"Brain.why: {' because '.join(texts)}")
         yield sourced(runtime)
         yield _floored(runtime)
 
@@ -218,6 +218,6 @@ def _floored(runtime: Runtime) -> Check:
     raised = eve.space.trust.score_of("default", "eve") != eve_says
     every = {hit.id for hit in ada.search("lamp")}
     found = {hit.id for hit in ada.search("lamp", min_trust=FLOOR)}
-    held = every == {rumor, finding, near, far, safe} and found == {finding, safe} and not raised
+    ok = every == {rumor, finding, near, far, safe} and found == {finding, safe} and not raised
     seen = f"{len(every)} without a floor, {len(found)} of 2 with {FLOOR:g}; raised by itself: {raised}"
-    return Check("floor", held, f"Brain.search: {seen}")
+    return Check("floor", ok, f"Brain.search: {seen}")

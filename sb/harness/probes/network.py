@@ -57,17 +57,17 @@ def _offline(runtime: Runtime) -> Check:
     """A whole session, with vectors; whatever reached for the network would fail the control."""
     brain = runtime.brain("ada")
     package = brain.orient(project="shop")
-    kept = [
+    ids = [
         brain.remember("Deploys go out on Tuesdays."),
         brain.decide("use SQLite", "one file"),
         brain.entity("Billing", "service"),
     ]
     found = [hit.id for hit in brain.search("On which day of the week do we release?")]
     packet = brain.wrap_up("the schema is made")
-    held = package.empty and kept[0] in found and packet.verified and not brain.vector_search_disabled_reason
+    ok = package.empty and ids[0] in found and packet.verified and not brain.vector_search_disabled_reason
     seen = f"orient, remember, decide, entity, search ({len(found)} found), wrap_up"
     return Check(
-        "offline", held, f"Brain: {seen}; {brain.vector_search_disabled_reason or 'words and vectors'}"
+        "offline", ok, f"Brain: {seen}; {brain.vector_search_disabled_reason or 'words and vectors'}"
     )
 
 
@@ -78,14 +78,14 @@ def _modes(h: Harness, runtime: Runtime) -> Check:
         mode: runtime.executor.execute(ctx, GET, {"url": f"https://{ALLOWED}/"})
         for mode, ctx in contexts.items()
     }
-    held = all(result.error_code is DENIED for result in results.values())
-    return Check("modes", held, "; ".join(f"{mode} {saw(result)}" for mode, result in results.items()))
+    ok = all(result.error_code is DENIED for result in results.values())
+    return Check("modes", ok, "; ".join(f"{mode} {saw(result)}" for mode, result in results.items()))
 
 
 def _egress(h: Harness, runtime: Runtime) -> Check:
     results = {url: runtime.executor.execute(h.context(), GET, {"url": url}) for url in OTHERS}
-    held = all(result.error_code is DENIED for result in results.values())
-    return Check("egress", held, "; ".join(f"{url} {saw(result)}" for url, result in results.items()))
+    ok = all(result.error_code is DENIED for result in results.values())
+    return Check("egress", ok, "; ".join(f"{url} {saw(result)}" for url, result in results.items()))
 
 
 def _importing(h: Harness) -> Check:

@@ -36,9 +36,9 @@ def observability(h: Harness) -> Iterator[Check]:
         with runtime.executor.run(ctx):
             runtime.executor.execute(ctx, "probe.write")
             runtime.executor.execute(ctx, "probe.read")
-        told = [_phase(event) for event in runtime.log.events(run_id=ctx.run_id)]
-        held = told == ["kernel.run.started", "intent", "outcome", "outcome", "kernel.run.finished"]
-        yield Check("order", held, f"EventLog.events: {', '.join(told)}")
+        phases = [_phase(event) for event in runtime.log.events(run_id=ctx.run_id)]
+        ok = phases == ["kernel.run.started", "intent", "outcome", "outcome", "kernel.run.finished"]
+        yield Check("order", ok, f"EventLog.events: {', '.join(phases)}")
         yield _denied(h, runtime)
         for _ in range(6):
             runtime.executor.execute(h.context(), "probe.write")
@@ -61,13 +61,13 @@ def _denied(h: Harness, runtime: Runtime) -> Check:
         "probe.write": h.context(safety_mode=SafetyMode.SAFE),
         "probe.read": h.context(budget=RunBudget(max_tool_calls=0)),
     }
-    seen, held = [], True
+    seen, ok = [], True
     for tool_id, ctx in denied.items():
         result = runtime.executor.execute(ctx, tool_id)
-        told = [_phase(event) for event in runtime.log.events(run_id=ctx.run_id, tool_id=tool_id)]
-        held = held and (result.success or told == ["refused"])  # that it is refused, other controls ask
-        seen.append(f"{saw(result)}: {', '.join(told) or 'nothing'}")
-    return Check("denied", held, f"EventLog.events: {'; '.join(seen)}")
+        phases = [_phase(event) for event in runtime.log.events(run_id=ctx.run_id, tool_id=tool_id)]
+        ok = ok and (result.success or phases == ["refused"])  # that it is refused, other controls ask
+        seen.append(f"{saw(result)}: {', '.join(phases) or 'nothing'}")
+    return Check("denied", ok, f"EventLog.events: {'; '.join(seen)}")
 
 
 def _phase(event: Event) -> str:
@@ -119,8 +119,8 @@ def telemetry(h: Harness) -> Iterator[Check]:
 
         runtime.executor.execute(h.context(), "probe.muted")
         seen = len(spans.of("probe.muted"))
-        held = spans.installed and muted.called == 1 and not seen
-        yield Check("muted", held, spans.evidence(f"{seen} spans of a tool that has none"))
+        ok = spans.installed and muted.called == 1 and not seen
+        yield Check("muted", ok, spans.evidence(f"{seen} spans of a tool that has none"))
 
         runtime.executor.execute(h.context(), "probe.write", {"unknown": 1})
         runtime.executor.execute(h.context(safety_mode=SafetyMode.SAFE), "probe.write")
@@ -157,7 +157,7 @@ def _on_span(spans: Spans, ctx: RunContext, result: ToolResult) -> Check:
         "gen_ai.tool.name": result.tool_id,
     }
     found = [{name: (span.attributes or {}).get(name) for name in ids} for span in spans.of("probe.write")]
-    own = [(f"{one.trace_id:032x}", f"{one.span_id:016x}") for one in spans.places("probe.write")]
+    own = [(f"{place.trace_id:032x}", f"{place.span_id:016x}") for place in spans.places("probe.write")]
     agree = found == [ids] and own == [(ctx.trace_id, result.span_id)]
     return Check("span", agree, spans.evidence("agrees" if agree else f"{len(found)} spans, or other ids"))
 
@@ -176,11 +176,13 @@ def _apart(h: Harness, runtime: Runtime) -> Check:
         for ctx in contexts
     ]
     own = all(
-        {(ctx.trace_id, call_id) for call_id in mine} <= seen <= {(ctx.trace_id, one) for one in mine | {""}}
+        {(ctx.trace_id, call_id) for call_id in mine}
+        <= seen
+        <= {(ctx.trace_id, item) for item in mine | {""}}
         for ctx, mine, seen in zip(contexts, calls, logged, strict=True)
     )
-    held = own and not calls[0] & calls[1] and len({ctx.trace_id for ctx in contexts}) == 2
-    return Check("shared", held, f"EventLog.events: two runs at once share {'none' if held else 'some'}")
+    ok = own and not calls[0] & calls[1] and len({ctx.trace_id for ctx in contexts}) == 2
+    return Check("shared", ok, f"EventLog.events: two runs at once share {'none' if ok else 'some'}")
 
 
 def state_machine(h: Harness) -> Iterator[Check]:
@@ -192,25 +194,25 @@ def state_machine(h: Harness) -> Iterator[Check]:
         approvals.approve(states[0].id, ADA, "the probe")
         states.append(approvals.get(states[0].id))
         changed = runtime.executor.execute(ctx, "probe.drop", {"what": "two"}, approval_id=states[0].id)
-        held = changed.error_code == DENIED and not drop.called
-        yield Check("changed", held, saw(changed, drop))
+        ok = changed.error_code == DENIED and not drop.called
+        yield Check("changed", ok, saw(changed, drop))
 
         done = runtime.executor.execute(ctx, "probe.drop", {"what": "one"})
         states.append(approvals.get(states[0].id))
-        named = [str(one.state) for one in states]
-        held = done.success and drop.called == 1 and named == ["waiting", "approved", "used"]
-        yield Check("lifecycle", held, f"Approvals.get: {', '.join(named)}; {saw(done, drop)}")
+        named = [str(approval.state) for approval in states]
+        ok = done.success and drop.called == 1 and named == ["waiting", "approved", "used"]
+        yield Check("lifecycle", ok, f"Approvals.get: {', '.join(named)}; {saw(done, drop)}")
 
         again = runtime.executor.execute(ctx, "probe.drop", {"what": "one"}, approval_id=states[0].id)
         decided = _decides(runtime, states[0].id)
-        held = again.error_code == DENIED and drop.called == 1 and not decided
-        yield Check("twice", held, f"{saw(again, drop)}; Approvals.approve: {_verdict(decided)}")
+        ok = again.error_code == DENIED and drop.called == 1 and not decided
+        yield Check("twice", ok, f"{saw(again, drop)}; Approvals.approve: {_verdict(decided)}")
 
         late = _ask(runtime, ctx, "late")
         h.clock.sleep(late.expires_at / MICROSECONDS - h.clock.now() + 1)
         state, decided = approvals.get(late.id).at(approvals.now()).state, _decides(runtime, late.id)
-        held = state is ApprovalState.EXPIRED and not decided
-        yield Check("expired", held, f"Approval.at: {state}; Approvals.approve: {_verdict(decided)}")
+        ok = state is ApprovalState.EXPIRED and not decided
+        yield Check("expired", ok, f"Approval.at: {state}; Approvals.approve: {_verdict(decided)}")
         yield checkpoints(h, runtime)
 
 

@@ -49,13 +49,13 @@ _TOOTHLESS = "version: 1\ncases:\n- {id: nothing, input: Say anything}\n"
 
 def offline_evals(h: Harness) -> Iterator[Check]:
     """HA-16."""
-    good, told = _file(h, "suite", _SUITE), _file(h, "claims", _CLAIMS)
+    good, path = _file(h, "suite", _SUITE), _file(h, "claims", _CLAIMS)
     right = _run(h, _right, good)
     decided = gate(right)
     ok = decided.exit_code == 0 and [case.passes for case in right.cases] == [1, 1]
     yield Check("passes", ok, f"run_suites: {_said(right)}, exit {decided.exit_code}")
 
-    wrong = _run(h, _wrong, good, told)
+    wrong = _run(h, _wrong, good, path)
     code = gate(wrong).exit_code
     yield Check(
         "wrong",
@@ -65,12 +65,12 @@ def offline_evals(h: Harness) -> Iterator[Check]:
 
     compared = compare(right, wrong)
     worse = [change.case.id for change in compared.regressed]
-    held = gate(wrong, compared)
+    result = gate(wrong, compared)
     again = gate(right, compare(right, right))
     yield Check(
         "regression",
-        worse == ["adds"] and held.exit_code == 1 and again.exit_code == 0,
-        f"compare: worse {', '.join(worse)}, exit {held.exit_code}; with itself exit {again.exit_code}",
+        worse == ["adds"] and result.exit_code == 1 and again.exit_code == 0,
+        f"compare: worse {', '.join(worse)}, exit {result.exit_code}; with itself exit {again.exit_code}",
     )
     claimed = wrong.cases[-1]
     yield Check(

@@ -34,20 +34,20 @@ def policy_engine(h: Harness) -> Iterator[Check]:
 
         strict = h.context(safety_mode=SafetyMode.STRICT)
         results = [execute(safe, "probe.write"), execute(safe, "probe.send"), execute(strict, "probe.write")]
-        refused = all(one.error_code == DENIED for one in results) and not write.called and not send.called
+        refused = all(item.error_code == DENIED for item in results) and not write.called and not send.called
         seen = f"{saw(results[0], write)}; {saw(results[1], send)}; in strict mode {saw(results[2], write)}"
 
         result = execute(h.context(), "probe.drop")
         waiting = runtime.approvals.count(states=[ApprovalState.WAITING])
-        held = result.error_code == DENIED and not drop.called and waiting == 1
-        yield Check("destructive", held, f"{saw(result, drop)}; Approvals.count: {waiting} waiting")
+        ok = result.error_code == DENIED and not drop.called and waiting == 1
+        yield Check("destructive", ok, f"{saw(result, drop)}; Approvals.count: {waiting} waiting")
 
         results = [execute(ctx, "probe.blocked") for ctx in (h.context(), safe)]
-        held = all(one.error_code == DENIED for one in results) and not blocked.called
-        yield Check("blocked", held, "; ".join(saw(one, blocked) for one in results))
+        ok = all(item.error_code == DENIED for item in results) and not blocked.called
+        yield Check("blocked", ok, "; ".join(saw(item, blocked) for item in results))
 
         recorded = [event.subject.tool_id for event in runtime.log.events(kind=TOOL_POLICY_BLOCKED)]
-        held = recorded == [
+        ok = recorded == [
             "probe.write",
             "probe.send",
             "probe.write",
@@ -55,7 +55,7 @@ def policy_engine(h: Harness) -> Iterator[Check]:
             "probe.blocked",
             "probe.blocked",
         ]
-        yield Check("recorded", held, f"EventLog.events: {TOOL_POLICY_BLOCKED} of {', '.join(recorded)}")
+        yield Check("recorded", ok, f"EventLog.events: {TOOL_POLICY_BLOCKED} of {', '.join(recorded)}")
 
         with broken(runtime.executor.policy, "evaluate"):
             result = execute(h.context(), "probe.read")
@@ -72,4 +72,7 @@ def _configured(h: Harness) -> bool:
         results = [
             runtime.executor.execute(h.context(), tool_id) for tool_id in ("probe.read", "probe.write")
         ]
-    return [one.error_code for one in results] == [None, DENIED] and (read.called, write.called) == (1, 0)
+    return [result.error_code for result in results] == [None, DENIED] and (read.called, write.called) == (
+        1,
+        0,
+    )

@@ -45,17 +45,17 @@ def data_classification(h: Harness) -> Iterator[Check]:
     classes = [classify(text).sensitivity for text in texts]
     wanted = [Sensitivity.PERSONAL, Sensitivity.PAYMENT, Sensitivity.PAYMENT, Sensitivity.SECRET]
     labels = classify(texts[0]).labels
-    held = classes == wanted and labels == ("email", "phone")
+    ok = classes == wanted and labels == ("email", "phone")
     yield Check(
-        "sensitive", held, f"classify: {', '.join(one.name for one in classes)}; {' and '.join(labels)}"
+        "sensitive", ok, f"classify: {', '.join(class_.name for class_ in classes)}; {' and '.join(labels)}"
     )
 
     raised = [label for text in _LOOK_ALIKES for label in classify(text).labels]
     yield Check("lookalikes", not raised, f"classify: {raised} in {len(_LOOK_ALIKES)} look-alikes")
 
     mixed = [classify(f"{MAIL}, {_IBAN}{rest}").sensitivity for rest in ("", f", {_KEY}")]
-    held = mixed == [Sensitivity.PAYMENT, Sensitivity.SECRET]
-    yield Check("highest", held, f"classify: {' and then '.join(one.name for one in mixed)}")
+    ok = mixed == [Sensitivity.PAYMENT, Sensitivity.SECRET]
+    yield Check("highest", ok, f"classify: {' and then '.join(item.name for item in mixed)}")
 
 
 def privacy(h: Harness) -> Iterator[Check]:
@@ -65,8 +65,8 @@ def privacy(h: Harness) -> Iterator[Check]:
     with h.open({"memory.personal_data_readers": ("ada",)}) as runtime:
         record = runtime.brain("ada", scope="project:a").remember(SENTENCE)
         own, other = (runtime.brain(name, scope="project:a").get(record).content for name in ("ada", "bob"))
-        held = own == SENTENCE and other == SENTENCE.replace(MAIL, "[redacted:email]")
-        yield Check("redacted", held, f"Brain.get: {own!r} and for others {other!r}")
+        ok = own == SENTENCE and other == SENTENCE.replace(MAIL, "[redacted:email]")
+        yield Check("redacted", ok, f"Brain.get: {own!r} and for others {other!r}")
         erase(runtime.brain("ada").space, runtime.log, [record], actor="grace", reason="tried")
     yield _logged(h)
     yield _past_retention(h)
@@ -91,14 +91,14 @@ def _logged(h: Harness) -> Check:
         logging.getLogger().removeHandler(handler)
     files = [path for path in h.folder.rglob("*") if path.is_file() and MAIL.encode() in path.read_bytes()]
     attributes = [str(dict(span.attributes or {})) for span in spans.of("probe.mail")]
-    held = (
+    ok = (
         bool(found)
         and sent.called == 1
         and not files
         and MAIL not in "".join((lines.getvalue(), *attributes))
     )
-    seen = f"{len(files)} files, {lines.getvalue().count(MAIL)} log lines, {sum(MAIL in one for one in attributes)} spans"
-    return Check("logged", held, f"{seen} hold it; found {len(found)}x, tool called {sent.called}x")
+    seen = f"{len(files)} files, {lines.getvalue().count(MAIL)} log lines, {sum(MAIL in attribute for attribute in attributes)} spans"
+    return Check("logged", ok, f"{seen} hold it; found {len(found)}x, tool called {sent.called}x")
 
 
 def _past_retention(h: Harness) -> Check:
@@ -111,12 +111,12 @@ def _past_retention(h: Harness) -> Check:
         early = overdue(brain.space, runtime.config.memory, h.clock.now())
         h.clock.sleep(DAYS * _DAY_S)
         late = overdue(brain.space, runtime.config.memory, h.clock.now())
-        due = [one.id for one in late if not one.protected]
+        due = [item.id for item in late if not item.protected]
         erase(brain.space, runtime.log, due, actor="grace", reason="past its time")
         found = {hit.id for hit in brain.search("lamp")}
-        held = not early and due == [old] and found == {protected}
+        ok = not early and due == [old] and found == {protected}
         seen = f"{len(early)} before and {len(due)} after {DAYS} days; {len(found)} found, the protected one"
-        return Check("retention", held, f"overdue: {seen}")
+        return Check("retention", ok, f"overdue: {seen}")
 
 
 def _erased(h: Harness, runtime: Runtime) -> Check:
@@ -133,12 +133,12 @@ def _erased(h: Harness, runtime: Runtime) -> Check:
     tombstone = brain.space.records.find(record)
     left = tombstone is not None and (tombstone["state"], tombstone["text"]) == ("erased", "")
     by = [(event.payload or {}).get("by") for event in runtime.log.events(kind=MEMORY_ERASED)]
-    held = (before, after) == ((len(PARTS), 2), (0, 1)) and left and by == ["grace"]
-    held = held and record in asked and record not in found and neighbour in found
+    ok = (before, after) == ((len(PARTS), 2), (0, 1)) and left and by == ["grace"]
+    ok = ok and record in asked and record not in found and neighbour in found
     seen = f"{before[0]} of its words in the files before and {after[0]} after, {before[1]} vectors and {after[1]}"
     found_again = "found" if record in found else "not found"
     seen += f"; {found_again}; {'a tombstone' if left else 'no tombstone'}, by {', '.join(map(str, by))}"
-    return Check("erased", held, f"erase: {seen}")
+    return Check("erased", ok, f"erase: {seen}")
 
 
 def _parts(h: Harness) -> int:

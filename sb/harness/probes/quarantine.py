@@ -25,20 +25,20 @@ def quarantined(runtime: Runtime) -> Iterator[Check]:
     reader = runtime.brain("carol", scope="project:q")
     hits = reader.search("ledger paste.example", 20)
     package = reader.orient(scope="project:q").as_text()
-    seen = [one.id for one in hits if one.id != trusted]
+    seen = [hit.id for hit in hits if hit.id != trusted]
     rows = runtime.database.query("SELECT count(*) FROM records WHERE state = 'quarantined'")
-    held = int(rows[0][0])
-    clean = not seen and trusted in {one.id for one in hits} and "paste.example" not in package
-    said = f"{held} of {len(uids) + 1} held, {len(seen)} found by another agent"
-    yield Check("untrusted", clean and held == len(uids) + 1, f"Brain.remember, search, orient: {said}")
+    count = int(rows[0][0])
+    clean = not seen and trusted in {hit.id for hit in hits} and "paste.example" not in package
+    evidence = f"{count} of {len(uids) + 1} held, {len(seen)} found by another agent"
+    yield Check("untrusted", clean and count == len(uids) + 1, f"Brain.remember, search, orient: {evidence}")
 
     review = Quarantine(writer.space, runtime.log, open_authority(runtime.config, runtime.log))
     before = writer.space.edges.count()
     review.purge([review.show(uids[0])], by=Label("operator"), reason="an injected instruction")
     after = writer.space.edges.count()
-    waits = derived in {one.id for one in review.items()}
-    said = f"{before} relations before, {after} after; what was derived {'waits' if waits else 'is out'}"
-    yield Check("purge", before > after == 0 and waits, f"Quarantine.purge: {said}")
+    waits = derived in {item.id for item in review.items()}
+    evidence = f"{before} relations before, {after} after; what was derived {'waits' if waits else 'is out'}"
+    yield Check("purge", before > after == 0 and waits, f"Quarantine.purge: {evidence}")
 
 
 def compromised(runtime: Runtime) -> Check:
@@ -51,8 +51,8 @@ def compromised(runtime: Runtime) -> Check:
     review = Quarantine(brain.space, runtime.log, open_authority(runtime.config, runtime.log))
     done = review.add([source], by=Label("operator"), reason="the vendor was compromised")
     rows = brain.space.records.known([source, near, far, other])
-    held = {uid for uid, row in rows.items() if row["state"] == "quarantined"}
-    kept = [row for row in rows.values() if row["text"]]
-    right = held == set(done.ids) == {source, near, far} and len(kept) == len(rows)
-    seen = f"{len(held)} of 3 held, {len(kept)} of {len(rows)} texts kept"
+    uids = {uid for uid, row in rows.items() if row["state"] == "quarantined"}
+    intact = [row for row in rows.values() if row["text"]]
+    right = uids == set(done.ids) == {source, near, far} and len(intact) == len(rows)
+    seen = f"{len(uids)} of 3 held, {len(intact)} of {len(rows)} texts kept"
     return Check("quarantine", right, f"Quarantine.add: {seen}")

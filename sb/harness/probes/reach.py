@@ -60,17 +60,19 @@ def _done(act: Callable[[Brain, Planted], object]) -> Callable[[Brain, Planted],
 
 
 def _around(brain: Brain, planted: Planted) -> bool:
-    return planted.fact in [one.memory.id for one in _flat(brain.graph(planted.known, depth=2))]
+    return planted.fact in [neighbour.memory.id for neighbour in _flat(brain.graph(planted.known, depth=2))]
 
 
 def _flat(tree: Neighbour) -> Iterator[Neighbour]:
     yield tree
-    for one in tree.neighbours:
-        yield from _flat(one)
+    for neighbour in tree.neighbours:
+        yield from _flat(neighbour)
 
 
 def _comes_to_mind(brain: Brain, planted: Planted) -> bool:
-    return planted.fact in [one.id for one in brain.think("On how many continents does the shop sell?")]
+    return planted.fact in [
+        activated.id for activated in brain.think("On how many continents does the shop sell?")
+    ]
 
 
 def _shown(brain: Brain, planted: Planted) -> bool:

@@ -30,7 +30,7 @@ class _Shop:
         self.undo = h.tool(
             runtime, "shop.undo", lambda payment: "undone", SafetyClass.NETWORK, approved=False
         )
-        for name, mode in {**{str(one): one for one in MODES}, EDITED: RecoveryApprovalMode.AUTO}.items():
+        for name, mode in {**{str(item): item for item in MODES}, EDITED: RecoveryApprovalMode.AUTO}.items():
             way_back = ReversalSpec(
                 ReversalClass.COMPENSABLE,
                 "shop.undo",
@@ -76,9 +76,9 @@ def rollback_and_compensation(h: Harness) -> Iterator[Check]:
         yield Check("passive", bound == [MutationState.COMMITTED] * 5 and not shop.undo.called, seen)
 
         runtime.events.emit(AssumptionInvalidated(OPEN))
-        state, kept = shop.now(due).state, shop.now(other).state
-        right = (state, kept) == (MutationState.REVERSED, MutationState.COMMITTED)
-        seen = f"RecoveryLoop.handle: {state}, of another reason {kept}; undone: {', '.join(shop.undone())}"
+        state, other_state = shop.now(due).state, shop.now(other).state
+        right = (state, other_state) == (MutationState.REVERSED, MutationState.COMMITTED)
+        seen = f"RecoveryLoop.handle: {state}, of another reason {other_state}; undone: {', '.join(shop.undone())}"
         yield Check("recovers", right and shop.undone() == ["auto"], seen)
         yield _people(shop, [human, dual, edited])
         yield _linked(shop, due)
@@ -90,7 +90,7 @@ def rollback_and_compensation(h: Harness) -> Iterator[Check]:
 def _people(shop: _Shop, refs: list[MutationRef]) -> Check:
     """Check that a call waits for as many people as it declares, and an undeclared one for one."""
     asked = [shop.runtime.recovery.escalations.get(ref.mutation_id) for ref in refs]
-    waiting = [(str(one.state), one.people) for one in asked]
+    waiting = [(str(escalation.state), escalation.people) for escalation in asked]
     untouched = all(shop.now(ref).state is MutationState.COMMITTED for ref in refs)
     uncalled = not set(shop.undone()) & {"human", "dual_control", EDITED}
     seen = f"Recovery.escalate: {', '.join(f'{standing} for {people}' for standing, people in waiting)}"
@@ -100,11 +100,11 @@ def _people(shop: _Shop, refs: list[MutationRef]) -> Check:
 
 def _linked(shop: _Shop, due: MutationRef) -> Check:
     records = [event.payload or {} for event in shop.runtime.log.events(kind=RECOVERY_DECIDED)]
-    found = [one for one in records if one.get("reverses_mutation_ref") == due.mutation_id]
-    linked = [(one.get("action"), one.get("assumption_refs")) for one in found]
+    found = [record for record in records if record.get("reverses_mutation_ref") == due.mutation_id]
+    linked = [(item.get("action"), item.get("assumption_refs")) for item in found]
     seen = "; ".join(f"{action} for {' and '.join(refs or ['nothing'])}" for action, refs in linked)
-    held = linked == [("reversed", [OPEN])] and len(records) == 4
-    return Check("linked", held, f"Recovery.record: {len(records)} decisions; of what was due {seen}")
+    ok = linked == [("reversed", [OPEN])] and len(records) == 4
+    return Check("linked", ok, f"Recovery.record: {len(records)} decisions; of what was due {seen}")
 
 
 def _tokenless(shop: _Shop) -> Check:
@@ -154,8 +154,8 @@ def _budget(h: Harness, runtime: Runtime) -> Check:
     crossing = _pay(runtime, ctx, ReversalClass.IRREVERSIBLE)
     own = h.context("clerk", irreversibility=IrreversibilityBudget({RiskDimension.MONEY: 9}))
     asks = all(
-        isinstance(one.data, dict) and "approval_id" in one.data
-        for one in (crossing, _pay(runtime, own, ReversalClass.IRREVERSIBLE))
+        isinstance(result.data, dict) and "approval_id" in result.data
+        for result in (crossing, _pay(runtime, own, ReversalClass.IRREVERSIBLE))
     )
     others = sum(ctx.irreversibility.debt.values()) - ctx.irreversibility.debt[RiskDimension.MONEY]
     irreversible = tools[ReversalClass.IRREVERSIBLE]

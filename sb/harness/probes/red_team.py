@@ -77,9 +77,9 @@ def _results(h: Harness) -> Check:
         for data in (first.data, result.data):
             _obey(runtime.executor, ctx, data)
         events = list(runtime.log.events(kind=ATTACK_FOUND))
-        held = first.success and not result.success and result.data is None and len(events) == 1
+        ok = first.success and not result.success and result.data is None and len(events) == 1
         seen = f"{saw(result, page)}; {len(events)} on record; told to send {sent.called}x, {clean.called}x clean"
-        return Check("results", held and sent.called == 0, seen)
+        return Check("results", ok and sent.called == 0, seen)
 
 
 def _obey(executor: Any, ctx: Any, data: Any) -> None:

@@ -47,7 +47,10 @@ def replayability(h: Harness) -> Iterator[Check]:
             h, packet, [], settings={"policy": (PolicyRule("approve", ("shop.pay",), name="ask"),)}
         ),
     }
-    firsts = {name: one.divergences[0][:3] if one.divergences else None for name, one in found.items()}
+    firsts = {
+        name: reproduced.divergences[0][:3] if reproduced.divergences else None
+        for name, reproduced in found.items()
+    }
     wanted = {
         "version": (1, "shop.pay", "contract"),
         "input": (2, "shop.pay", "call"),

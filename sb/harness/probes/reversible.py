@@ -28,13 +28,13 @@ def idempotency(h: Harness) -> Iterator[Check]:
         conflict = tool_failure(ErrorKind.IDEMPOTENCY_CONFLICT, "this order was refunded before")
         tool, result, outcome = _failing(h, runtime, "shop.charge", conflict)
         action = outcome.directive.get("action")
-        held = (outcome.kind, action) == (CompensationKind.DEPRECATED, "deprecate_and_replan")
+        ok = (outcome.kind, action) == (CompensationKind.DEPRECATED, "deprecate_and_replan")
         seen = f"{saw(result, tool)}; CompensationDispatcher.dispatch: {outcome.kind}, {action}"
-        yield Check("conflict", held and tool.called == 1, seen)
+        yield Check("conflict", ok and tool.called == 1, seen)
         tool, result, outcome = _failing(h, runtime, "shop.send", TimeoutError("no answer"))
-        held = (result.error_code, outcome.kind) == (ToolErrorCode.TIMEOUT, CompensationKind.ESCALATED)
+        ok = (result.error_code, outcome.kind) == (ToolErrorCode.TIMEOUT, CompensationKind.ESCALATED)
         seen = f"{saw(result, tool)}; CompensationDispatcher.dispatch: {outcome.kind}"
-        yield Check("timeout", held and tool.called == 1, seen)
+        yield Check("timeout", ok and tool.called == 1, seen)
         yield upserted(runtime)
 
 

@@ -24,16 +24,18 @@ def loaded(runtime: Runtime) -> Check:
     counted = "articles of stock were counted on this shelf, and all of them were there."
     texts = [f"{number} {counted}" for number in range(MANY)] + ["x" * BUDGETS[-1]]
     stack.save_notes_batch([Note("", "", text) for text in texts])
-    held, seen = True, []
+    ok, seen = True, []
     for budget in BUDGETS:
         given = stack.load(token_budget=budget)
-        shown = [one["statement"] for one in given["values"]] + [one["content"] for one in given["notes"]]
+        shown = [value["statement"] for value in given["values"]] + [
+            note["content"] for note in given["notes"]
+        ]
         tokens = sum(int(len(text) // 4 * 1.3) for text in shown)
         left = given["_meta"]["excluded_count"]
-        held &= 0 < tokens <= budget and left == len(texts) + 1 - len(shown)
-        held &= [one["id"] for one in given["values"]] == [first]
+        ok &= 0 < tokens <= budget and left == len(texts) + 1 - len(shown)
+        ok &= [value["id"] for value in given["values"]] == [first]
         seen.append(f"{tokens} of {budget} tokens and {left} left out")
-    return Check("loaded", held and left == 0, f"SQLiteStack.load: {'; '.join(seen)}")
+    return Check("loaded", ok and left == 0, f"SQLiteStack.load: {'; '.join(seen)}")
 
 
 def tiers(runtime: Runtime) -> Check:
@@ -48,10 +50,10 @@ def tiers(runtime: Runtime) -> Check:
     stack.recover_memory("note", pumps["forgotten"])
     after = _coming(runtime, pumps)
     recovered = [way for way in seen if set(after[way]) - set(seen[way]) == {"forgotten"}]
-    told = "; ".join(f"{way} {', '.join(found)}" for way, found in seen.items())
-    held = seen == _PRESENT and recovered == _WEAK_WAYS
+    evidence = "; ".join(f"{way} {', '.join(found)}" for way, found in seen.items())
+    ok = seen == _PRESENT and recovered == _WEAK_WAYS
     return Check(
-        "tiers", held, f"SQLiteStack: {told}; once recovered also by {', '.join(recovered) or 'none'}"
+        "tiers", ok, f"SQLiteStack: {evidence}; once recovered also by {', '.join(recovered) or 'none'}"
     )
 
 
@@ -65,10 +67,10 @@ def _coming(runtime: Runtime, pumps: dict[str, str]) -> dict[str, list[str]]:
     """Way to the names of what comes by it."""
     stack, brain = runtime.stack(SHELF), runtime.brain("ada", stack=SHELF)
     ways = {
-        "load": [one["id"] for one in stack.load()["notes"]],
-        "get_notes": [one.id for one in stack.get_notes()],
-        "include_weak": [one.id for one in stack.get_notes(include_weak=True)],
-        "search": [one.memory_id for one in stack.search("Which pump was inspected?")],
+        "load": [note["id"] for note in stack.load()["notes"]],
+        "get_notes": [note.id for note in stack.get_notes()],
+        "include_weak": [note.id for note in stack.get_notes(include_weak=True)],
+        "search": [result.memory_id for result in stack.search("Which pump was inspected?")],
         "Brain.search": [hit.id for hit in brain.search("Which pump was inspected?")],
     }
     return {way: [name for name, uid in pumps.items() if uid in found] for way, found in ways.items()}
@@ -91,11 +93,14 @@ def sourced(runtime: Runtime) -> Check:
         "told by no plugin": lambda: entity.episode("deploy", "It was easy.", source="plugin:none"),
     }
     refused = {how: refusal(attempt) for how, attempt in attempts.items()}
-    kept = [one.statement for one in stack.get_beliefs()], [one.outcome for one in stack.get_episodes()]
+    memories = (
+        [item.statement for item in stack.get_beliefs()],
+        [item.outcome for item in stack.get_episodes()],
+    )
     wanted = dict.fromkeys(attempts, "ProvenanceError") | {"from a belief": "nothing raised"}
     seen = "; ".join(f"{how} {error}" for how, error in refused.items())
-    held = refused == wanted and kept == (["Deploys break."], ["It broke."])
-    return Check("skipped", held, f"Entity: {seen}; {sum(map(len, kept))} kept")
+    ok = refused == wanted and memories == (["Deploys break."], ["It broke."])
+    return Check("skipped", ok, f"Entity: {seen}; {sum(map(len, memories))} kept")
 
 
 def upserted(runtime: Runtime) -> Check:
@@ -116,10 +121,10 @@ def upserted(runtime: Runtime) -> Check:
     stack.update_drive_atomic(mine)
     conflict = _conflict(lambda: stack.update_drive_atomic(others))
     (now,) = stack.get_drives()
-    held = once and conflict == (2, 3) and (now.intensity, now.version) == (0.3, 3)
+    ok = once and conflict == (2, 3) and (now.intensity, now.version) == (0.3, 3)
     seen = f"{bob.interaction_count} interactions in one row, {'the same ids' if same else 'other ids'}"
-    told = "no conflict" if conflict is None else "version {} expected, {} there".format(*conflict)
-    return Check("upsert", held, f"Entity.relationship: {seen}; SQLiteStack.update_drive_atomic: {told}")
+    outcome = "no conflict" if conflict is None else "version {} expected, {} there".format(*conflict)
+    return Check("upsert", ok, f"Entity.relationship: {seen}; SQLiteStack.update_drive_atomic: {outcome}")
 
 
 def _conflict(act: Callable[[], object]) -> tuple[int, int] | None:
@@ -138,18 +143,22 @@ def suggested(runtime: Runtime) -> Check:
     unwanted = entity.raw("I think the moon always shines because it is made of cheese.")
     wanted = entity.raw("I think deploys always break on Fridays because nobody is there.")
     stack.maintenance()
-    pending = {one.source_raw_ids[0]: one.id for one in stack.get_suggestions(status="pending")}
+    pending = {
+        suggestion.source_raw_ids[0]: suggestion.id for suggestion in stack.get_suggestions(status="pending")
+    }
     before = len(stack.get_beliefs())
     stack.dismiss_suggestion(pending[unwanted], "it is not")
     made = stack.accept_suggestion(pending[wanted])
-    again = [stack.accept_suggestion(one) for one in pending.values()]
+    again = [stack.accept_suggestion(item) for item in pending.values()]
     (belief,) = stack.get_beliefs()
     (origin,) = runtime.brain("ada").why(belief.id).origins
     raw, settled = stack.get_memory("raw", wanted), stack.get_suggestion(pending[wanted])
     says = (belief.id, belief.derived_from, belief.source_entity, settled.promoted_to, raw.processed_into)
     named = f"belief:{made}"
-    held = says == (made, [f"raw:{wanted}"], "sb:suggestion-promotion", named, [named])
-    held &= origin.reference == wanted and again == [None, None] and before == 0
+    ok = says == (made, [f"raw:{wanted}"], "sb:suggestion-promotion", named, [named])
+    ok &= origin.reference == wanted and again == [None, None] and before == 0
     seen = f"{len(pending)} suggested, {before} beliefs before one was accepted and 1 since"
-    told = f"{belief.source_entity} from {', '.join(one.partition(':')[0] for one in belief.derived_from)}"
-    return Check("suggestions", held, f"SQLiteStack.accept_suggestion: {seen}; {told}")
+    source = (
+        f"{belief.source_entity} from {', '.join(item.partition(':')[0] for item in belief.derived_from)}"
+    )
+    return Check("suggestions", ok, f"SQLiteStack.accept_suggestion: {seen}; {source}")

@@ -41,8 +41,8 @@ def tool_manifest(h: Harness) -> Iterator[Check]:
         tool = h.tool(runtime, "probe.read")
         result = execute(h.context(), "probe.read")
         listed = "probe.read" in registry.list_ids()
-        held = listed and result.success and tool.called == 1
-        yield Check("registered", held, f"ToolRegistry.list_ids: {listed}; {saw(result, tool)}")
+        ok = listed and result.success and tool.called == 1
+        yield Check("registered", ok, f"ToolRegistry.list_ids: {listed}; {saw(result, tool)}")
 
         result = execute(h.context(), "probe.reed")
         yield Check("unregistered", result.error_code == ToolErrorCode.NOT_FOUND, saw(result))
@@ -56,9 +56,9 @@ def tool_manifest(h: Harness) -> Iterator[Check]:
         mail = h.tool(runtime, "mail.read", requires_permission=["mail"])
         calls = (("stranger", "probe.private"), ("stranger", "mail.read"), ("capped", "mail.read"))
         codes = [execute(h.context(agent), tool_id).error_code for agent, tool_id in calls]
-        held = codes == [DENIED, DENIED, None] and (private.called, mail.called) == (0, 1)
+        ok = codes == [DENIED, DENIED, None] and (private.called, mail.called) == (0, 1)
         seen = f"{codes[0]}; without a permission {codes[1]}, with it {codes[2] or 'success'}; {private}"
-        yield Check("outsider", held, f"ToolExecutor.execute: {seen}")
+        yield Check("outsider", ok, f"ToolExecutor.execute: {seen}")
 
         yield _filters(h, runtime)
 
@@ -89,16 +89,16 @@ def _filters(h: Harness, runtime: Runtime) -> Check:
         h.tool(runtime, f"probe.{safety_class}", safety_class=safety_class)
     registry, execute = runtime.registry, runtime.executor.execute
     low = ["probe.local_write", "probe.read"]
-    seen, held = [], True
+    seen, ok = [], True
     for agent, allowed in {"limited": low, "capped": low, "stranger": [*low, "probe.network"]}.items():
         listed = [spec.tool_id for spec in _probes(registry.filter_for_agent(agent))]
         tried = _probes(registry.list_all())
         ran = [spec.tool_id for spec in tried if execute(h.context(agent), spec.tool_id).success]
-        held = held and listed == ran == sorted(allowed)
+        ok = ok and listed == ran == sorted(allowed)
         seen.append(f"{agent} {', '.join(listed)}, ran {', '.join(ran)}")
     below = [spec.tool_id for spec in _probes(registry.filter_by_safety(SafetyClass.LOCAL_WRITE))]
-    held = held and below == sorted([*low, "probe.private"])
-    return Check("filters", held, f"ToolRegistry.filter_for_agent: {'; '.join(seen)}")
+    ok = ok and below == sorted([*low, "probe.private"])
+    return Check("filters", ok, f"ToolRegistry.filter_for_agent: {'; '.join(seen)}")
 
 
 def contract_fingerprint(h: Harness) -> Iterator[Check]:
@@ -109,16 +109,16 @@ def contract_fingerprint(h: Harness) -> Iterator[Check]:
         new = execute(h.context(), "probe.write", {"count": 1})
         h.approve(runtime)
         result = execute(h.context(), "probe.write", {"count": 1})
-        held = new.error_code == DENIED and result.success and tool.called == 1
-        yield Check("unchanged", held, f"before it is approved {saw(new)}; then {saw(result, tool)}")
+        ok = new.error_code == DENIED and result.success and tool.called == 1
+        yield Check("unchanged", ok, f"before it is approved {saw(new)}; then {saw(result, tool)}")
 
         faults = [
             execute(h.context(), "probe.write", args) for args in ({}, {"count": "one"}, {"count": True})
         ]
-        held = all(one.error_code == ToolErrorCode.VALIDATION_ERROR for one in faults) and tool.called == 1
-        yield Check("arguments", held, "; ".join(saw(one, tool) for one in faults))
+        ok = all(fault.error_code == ToolErrorCode.VALIDATION_ERROR for fault in faults) and tool.called == 1
+        yield Check("arguments", ok, "; ".join(saw(fault, tool) for fault in faults))
 
-        spec = next(one for one in runtime.registry.list_all() if one.tool_id == "probe.write")
+        spec = next(item for item in runtime.registry.list_all() if item.tool_id == "probe.write")
         undone = replace(spec, reversal=ReversalSpec(ReversalClass.IRREVERSIBLE))
         same = undone.contract_fingerprint() == spec.contract_fingerprint()
         yield Check("reversal", same, f"ToolSpec.contract_fingerprint: {'equal' if same else 'another one'}")
@@ -170,9 +170,9 @@ def _edited_elsewhere(h: Harness, in_place: bool, seen: str) -> Check:
         ctx = h.context(budget=RunBudget(max_tool_calls=0))
         result = runtime.executor.execute(ctx, "probe.write", {"count": 1})
         refused_by = _last(runtime)["rule"]
-    held = in_place and result.error_code == DENIED and refused_by == "contract_changed" and not tool.called
+    ok = in_place and result.error_code == DENIED and refused_by == "contract_changed" and not tool.called
     evidence = f"edited in place: {seen}; by another process: {saw(result, tool)}, refused by {refused_by}"
-    return Check("edited", held, evidence)
+    return Check("edited", ok, evidence)
 
 
 def _observed(h: Harness) -> Check:
@@ -184,8 +184,8 @@ def _observed(h: Harness) -> Check:
             for event in runtime.log.events(tool_id="probe.write", newest_first=True)
             if event.payload and "tool_contract_baseline" in event.payload
         )
-    held = result.success and tool.called == 1 and standing == "changed"
-    return Check("observe", held, f"{saw(result, tool)}; EventLog.events: contract {standing}")
+    ok = result.success and tool.called == 1 and standing == "changed"
+    return Check("observe", ok, f"{saw(result, tool)}; EventLog.events: contract {standing}")
 
 
 def _unreadable(h: Harness) -> Check:
@@ -196,8 +196,8 @@ def _unreadable(h: Harness) -> Check:
         h.clock.sleep(RECENT_S)  # for so long a read goes by what was known
         write = runtime.executor.execute(h.context(), "probe.write", {"count": 1})
         read = runtime.executor.execute(h.context(), "probe.read")
-    held = write.error_code == DENIED and not tool.called and read.success
-    return Check("unreadable", held, f"the write: {saw(write, tool)}; the read: {saw(read)}")
+    ok = write.error_code == DENIED and not tool.called and read.success
+    return Check("unreadable", ok, f"the write: {saw(write, tool)}; the read: {saw(read)}")
 
 
 def _last(runtime: Runtime) -> dict[str, Any]:
@@ -210,30 +210,30 @@ def risk_class(h: Harness) -> Iterator[Check]:
     classes = list(SafetyClass)
     named = " < ".join(sorted(classes))
     pairs = all(
-        (one < other, one <= other, one > other, one >= other)
+        (item < other, item <= other, item > other, item >= other)
         == (low < high, low <= high, low > high, low >= high)
-        for (low, one), (high, other) in product(enumerate(classes), repeat=2)
+        for (low, item), (high, other) in product(enumerate(classes), repeat=2)
     )
     with h.open() as runtime:
         registry = runtime.registry
         for safety_class in classes:
             h.tool(runtime, f"probe.{safety_class}", safety_class=safety_class)
-        admitted = {str(one): len(_probes(registry.filter_by_safety(one))) for one in classes}
-        held = pairs and named == "read_only < local_write < network < destructive"
-        held = held and list(admitted.values()) == [1, 2, 3, 4]
-        yield Check("order", held, f"SafetyClass: {named}; ToolRegistry.filter_by_safety: {admitted}")
+        admitted = {str(class_): len(_probes(registry.filter_by_safety(class_))) for class_ in classes}
+        ok = pairs and named == "read_only < local_write < network < destructive"
+        ok = ok and list(admitted.values()) == [1, 2, 3, 4]
+        yield Check("order", ok, f"SafetyClass: {named}; ToolRegistry.filter_by_safety: {admitted}")
 
         defaults = {
             str(spec.safety_class): str(spec.resolved_reversal().reversal_class)
             for spec in _probes(registry.list_all())
         }
-        held = [defaults[one] for one in classes] == [
+        ok = [defaults[class_] for class_ in classes] == [
             ReversalClass.REVERSIBLE,
             ReversalClass.REVERSIBLE,
             ReversalClass.COMPENSABLE,
             ReversalClass.IRREVERSIBLE,
         ]
-        yield Check("defaults", held, f"ToolSpec.resolved_reversal: {defaults}")
+        yield Check("defaults", ok, f"ToolSpec.resolved_reversal: {defaults}")
 
         tool = h.tool(runtime, "probe.outside", metadata=OUTSIDE)
         safe = runtime.executor.execute(h.context(safety_mode=SafetyMode.SAFE), "probe.outside")
@@ -242,15 +242,15 @@ def risk_class(h: Harness) -> Iterator[Check]:
             (event.payload or {}).get("phase") == "intent"
             for event in runtime.log.events(tool_id="probe.outside")
         )
-        held = safe.error_code == DENIED and normal.success and tool.called == 1 and announced
+        ok = safe.error_code == DENIED and normal.success and tool.called == 1 and announced
         spec = next(spec for spec in registry.list_all() if spec.tool_id == "probe.outside")
-        held = held and spec not in registry.filter_by_safety(SafetyClass.LOCAL_WRITE)
+        ok = ok and spec not in registry.filter_by_safety(SafetyClass.LOCAL_WRITE)
         way_back = spec.resolved_reversal().reversal_class
-        held = held and way_back is ReversalClass.COMPENSABLE
+        ok = ok and way_back is ReversalClass.COMPENSABLE
         evidence = (
             f"in safe mode: {saw(safe)}; else: {saw(normal, tool)}, with intent: {announced}, {way_back}"
         )
-        yield Check("external", held, evidence)
+        yield Check("external", ok, evidence)
 
 
 def _probes(specs: Iterable[ToolSpec]) -> list[ToolSpec]:

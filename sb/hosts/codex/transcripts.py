@@ -135,8 +135,8 @@ def _succeeded(output: Any) -> bool:
     code = metadata.get("exit_code") if isinstance(metadata, dict) else None
     if isinstance(code, int):
         return code == 0
-    said = str(output)[:500] if isinstance(output, str) else ""
-    return "Process exited with code" not in said or "Process exited with code 0" in said
+    excerpt = str(output)[:500] if isinstance(output, str) else ""
+    return "Process exited with code" not in excerpt or "Process exited with code 0" in excerpt
 
 
 READER = CodexReader()

@@ -102,7 +102,9 @@ def at_once() -> BlockingIOError:
     )
 
 
-def check_known(held: Iterable[str], known: Collection[str], project: str, writable: Collection[str]) -> None:
+def check_known(
+    folders: Iterable[str], known: Collection[str], project: str, writable: Collection[str]
+) -> None:
     """Check that a profile knows of each folder that another session holds and that it would let be moved.
 
     Args:
@@ -112,6 +114,6 @@ def check_known(held: Iterable[str], known: Collection[str], project: str, writa
     Raises:
         BlockingIOError: it does not.
     """
-    news = (path for path in held if path not in known and not (project and contains(project, path)))
+    news = (path for path in folders if path not in known and not (project and contains(project, path)))
     if any(contains(root, path) for path in news for root in writable):
         raise at_once()

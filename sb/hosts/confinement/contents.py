@@ -72,7 +72,7 @@ def contents_with(before: Contents, paths: Collection[str]) -> Contents:
     }
     places = [
         *before.places,
-        *(path for path in there if not any(_is_in(path, one) for one in before.places)),
+        *(path for path in there if not any(_is_in(path, place) for place in before.places)),
     ]
     return Contents(places, {**others, **now}, before.copies)
 

@@ -200,10 +200,10 @@ def is_lost(before: Mapping[str, Any], after: Mapping[str, Any], names: Sequence
     Args:
         before, after: records. names: of kinds, the preferred first.
     """
-    held, tried = recorded(before), recorded(after)
-    if held is None or not held.holds or not before.get("boot") or before["boot"] != after["boot"]:
+    engine, tried = recorded(before), recorded(after)
+    if engine is None or not engine.holds or not before.get("boot") or before["boot"] != after["boot"]:
         return False
-    return not tried or not tried.holds or names.index(tried.name) > names.index(held.name)
+    return not tried or not tried.holds or names.index(tried.name) > names.index(engine.name)
 
 
 def _stamp(kind: EngineKind, program: str) -> list[Any]:

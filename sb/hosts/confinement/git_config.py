@@ -163,7 +163,7 @@ def _all_keys(file: str) -> list[Pair]:
 def _listed(text: bytes) -> list[Pair]:
     """The keys of a text, as git reads them; raises Unreadable."""
     listed = _git("-", "--list", "-z", "--no-includes", text=text)
-    return [(name, value) for name, _, value in (one.partition("\n") for one in listed.split("\0") if one)]
+    return [(name, value) for name, _, value in (word.partition("\n") for word in listed.split("\0") if word)]
 
 
 def _text(path: str) -> bytes:

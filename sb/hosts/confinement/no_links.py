@@ -174,7 +174,7 @@ def move(path: str, removed: Path) -> str:
 
 
 def _free_name(removed: Path, name: str) -> str:
-    numbers = [int(number) for one in os.listdir(removed) if (number := one.partition("-")[0]).isdecimal()]
+    numbers = [int(number) for item in os.listdir(removed) if (number := item.partition("-")[0]).isdecimal()]
     cut = os.fsdecode(os.fsencode(name)[:_LONGEST_NAME])
     return f"{max(numbers, default=-1) + 1:04}-{cut}"
 

@@ -126,7 +126,9 @@ def _is_text(script: Script) -> bool:
         return False
     simple = script[0]
     named = [word.text for word in simple.words] == ["cat"] and not simple.assigned
-    return named and all(one.operator in _TEXTS and _is_plain_redirect(one) for one in simple.redirects)
+    return named and all(
+        redirect.operator in _TEXTS and _is_plain_redirect(redirect) for redirect in simple.redirects
+    )
 
 
 def _is_plain_redirect(redirect: Redirect) -> bool:

@@ -151,18 +151,18 @@ def make_profile(grounds: Grounds, needs: Iterable[Need] = (), opened: Sequence[
     own: list[str] = []
     if grounds.project and os.path.realpath(grounds.project) == grounds.project:
         repositories = list(_repositories(grounds.project, grounds.home))
-        own = [grounds.project, *(folder for one in repositories for folder in one.folders)]
+        own = [grounds.project, *(folder for item in repositories for folder in item.folders)]
         writable |= dict.fromkeys(own)
     roots = [real for path in writable if os.path.isdir(real := os.path.realpath(path))]
     # What is writable by the folder around it needs no mount, which a link in its place would lead elsewhere.
     roots = [path for path in roots if path in (*own, *others) or not _is_inside(path, roots)]
-    held, read_only = dict[str, None](), dict.fromkeys(() if grounds.project else others)
+    folders, read_only = dict[str, None](), dict.fromkeys(() if grounds.project else others)
     for root in _roots(grounds.project, grounds.started) if grounds.project else ():
         for path in _settings_in(root):
             read_only[path] = None
-            held |= dict.fromkeys(_between(grounds.project, path))
+            folders |= dict.fromkeys(_between(grounds.project, path))
     for repository in repositories:
-        held |= dict.fromkeys(repository.held)
+        folders |= dict.fromkeys(repository.held)
         read_only |= dict.fromkeys(repository.programs)
     work = [
         path
@@ -188,7 +188,7 @@ def make_profile(grounds: Grounds, needs: Iterable[Need] = (), opened: Sequence[
         writable=tuple(dict.fromkeys(roots)),
         held=tuple(
             path
-            for path in held
+            for path in folders
             if os.path.isdir(path) and os.path.realpath(path) == path and path not in opened
         ),
         # An approved path that is itself protected, such as a repository that is to be deleted, is not.
@@ -197,7 +197,7 @@ def make_profile(grounds: Grounds, needs: Iterable[Need] = (), opened: Sequence[
                 *(path for path in read_only if not any(contains(place, path) for place in (*work, *opened))),
                 *always,
             ],
-            [*roots, *held, *work, *opened],
+            [*roots, *folders, *work, *opened],
         ),
         unreadable=tuple(_unreadable(grounds, needs)),
         watched=tuple(watched),
@@ -213,8 +213,8 @@ def make_profile(grounds: Grounds, needs: Iterable[Need] = (), opened: Sequence[
 
 def with_modes(profile: Profile, project: str) -> Profile:
     """The profile of a call that changes modes alone, and may do so everywhere in the project."""
-    kept = (path for path in profile.read_only if path in profile.closed or not contains(project, path))
-    return replace(profile, read_only=tuple(kept))
+    generator = (path for path in profile.read_only if path in profile.closed or not contains(project, path))
+    return replace(profile, read_only=tuple(generator))
 
 
 def without_nested(profile: Profile, lost: Sequence[str]) -> Profile:
@@ -420,8 +420,8 @@ def _worktrees(project: str) -> list[str]:
             names = sorted(os.listdir(folder))[:_MOST_WORKTREES]
             found += [
                 path
-                for one in names
-                if os.path.isdir(path := os.path.join(folder, one)) and not os.path.islink(path)
+                for item in names
+                if os.path.isdir(path := os.path.join(folder, item)) and not os.path.islink(path)
             ]
     return found
 
@@ -430,7 +430,7 @@ def _settings_of_user(home: str) -> Iterator[str]:
     """The existing login files and hosts' settings of a home, as real paths."""
     places = [
         *decisive_paths(home),
-        *(place for one in HOST_SETTINGS for place in glob(os.path.join(home, *one))),
+        *(place for setting in HOST_SETTINGS for place in glob(os.path.join(home, *setting))),
     ]
     yield from (os.path.realpath(place) for place in places if os.path.exists(place))
 
@@ -454,7 +454,7 @@ def settings_at(root: str) -> Iterator[str]:
             if not tail:
                 yield path
             else:
-                yield from (os.path.join(path, one) for one in _names(path) if one.casefold() == tail)
+                yield from (os.path.join(path, item) for item in _names(path) if item.casefold() == tail)
 
 
 def _names(folder: str) -> list[str]:
@@ -488,7 +488,7 @@ def _unreadable(grounds: Grounds, needs: Sequence[Need]) -> Iterator[str]:
     ]
     places = [path for path in places if not grounds.is_given(path, needs)]
     places += [path for kind, path in grounds.sockets if kind not in sockets]
-    places += [path for one in grounds.private if os.path.lexists(path := os.path.realpath(one))]
+    places += [path for item in grounds.private if os.path.lexists(path := os.path.realpath(item))]
     closed = sorted(set(places))
     for number, path in enumerate(closed):
         # What is in a closed folder, or not to be opened by this user anyway, needs no mount: each takes time.

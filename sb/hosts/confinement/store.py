@@ -125,9 +125,9 @@ class ConfineStore:
         if known is not None and not again and still_counts(record, candidates, now):
             return known
         self.folder.mkdir(mode=0o700, exist_ok=True)
-        held, record = record, choose(candidates, self.folder, now)
+        former, record = record, choose(candidates, self.folder, now)
         engine = recorded(record) or Engine("")
-        if known is not None and not again and is_lost(held, record, [kind.name for kind, _ in candidates]):
+        if known is not None and not again and is_lost(former, record, [kind.name for kind, _ in candidates]):
             return Engine(known.program, LOST.format(engine.fault or engine.name), known.name, unknown=True)
         if known is None or engine.name != known.name:  # what was written for another says nothing to it
             for name in ("folders", "tickets"):
@@ -406,7 +406,8 @@ class ConfineStore:
         watches = (self._read(f"watched/{path.name}") for path in _files(self.folder / "watched"))
         compared = [watch.contents for body in watches if (watch := Watch.from_json(body)) and watch.contents]
         remove_unused(
-            self.folder / "copies", {digest for one in compared for _, digest in one.entries.values()}
+            self.folder / "copies",
+            {digest for contents in compared for _, digest in contents.entries.values()},
         )
 
     def end_all(self) -> None:

@@ -82,8 +82,8 @@ def symptoms_in(output: str, profile: Profile, *, home: str, cwd: str, denies: b
             closed = [path for path in paths if _is_closed(path, profile)]
             reads |= dict.fromkeys(closed)
             if denies and not closed:
-                kept = [path for path in paths if not profile.may_write(path) and _could_write(path)]
-                writes |= dict.fromkeys(kept[:1])
+                blocked = [path for path in paths if not profile.may_write(path) and _could_write(path)]
+                writes |= dict.fromkeys(blocked[:1])
     return Symptoms(tuple(writes)[:_MOST_PATHS], tuple(reads)[:_MOST_PATHS], outside, unnamed and not writes)
 
 

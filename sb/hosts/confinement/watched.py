@@ -409,7 +409,11 @@ def _setting_files(project: str, started: Sequence[str]) -> dict[str, str]:
     """The settings of hosts that are files, each to what tells it from another in its place."""
     paths = (path for folder in (project, *started) for path in _host_settings(folder))
     found = ((path, no_links.status(path)) for path in paths)
-    return {path: f"{one.st_dev}:{one.st_ino}" for path, one in found if one and stat.S_ISREG(one.st_mode)}
+    return {
+        path: f"{result.st_dev}:{result.st_ino}"
+        for path, result in found
+        if result and stat.S_ISREG(result.st_mode)
+    }
 
 
 def _leading_git(project: str) -> Iterator[str]:

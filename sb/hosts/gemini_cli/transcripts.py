@@ -69,14 +69,14 @@ def _message(message: dict[str, Any], session: Session) -> Iterator[Item]:
     answer = written(message.get("content"))
     if answer:
         yield Reply(answer, at)
-    for one in blocks(message.get("toolCalls")):
-        name, args, status = text(one, "name"), table(one, "args"), text(one, "status")
+    for block in blocks(message.get("toolCalls")):
+        name, args, status = text(block, "name"), table(block, "args"), text(block, "status")
         if not name:
             continue
         folder = text(args, "dir_path", "directory") if name == "run_shell_command" else ""
-        call = NativeCall(name, args, text(one, "id"), cwd=folder)
+        call = NativeCall(name, args, text(block, "id"), cwd=folder)
         ended = {"success": True, "error": False, "cancelled": False}.get(status)
-        yield RecordedCall(call, session.cwd, seconds(one.get("timestamp")) or at, ended)
+        yield RecordedCall(call, session.cwd, seconds(block.get("timestamp")) or at, ended)
     used = table(message, "tokens")
     cached = tokens(used.get("cached"))
     counts = Tokens(

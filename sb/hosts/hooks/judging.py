@@ -36,7 +36,9 @@ from sb.tools.hosted.files import SESSION
 
 MOST_OF_A_REASON = 200  # characters
 _NOT_STORED = ("preparation", "contract_")  # rules that refuse a snapshot, whatever the line does
-_CHANGING_LINES = tuple(SHELL[one] for one in SafetyClass if one is not SafetyClass.READ_ONLY)
+_CHANGING_LINES = tuple(
+    SHELL[safety_class] for safety_class in SafetyClass if safety_class is not SafetyClass.READ_ONLY
+)
 _TURN_OVER = (Moment.BATCH, Moment.PROMPT, Moment.STOP, Moment.SESSION_ENDED)
 
 
@@ -150,8 +152,10 @@ def _confinement(call: JudgedCall, session: HookSession) -> Finding | None:
     if session.confines:
         from sb.hosts.hooks.confined.loss import loss_notice
 
-        told = loss_notice(session.confining), session.confining.put_back(pending=True)
-        return (session.confining.finding(call) or Finding())._replace(context=" ".join(filter(None, told)))
+        notices = loss_notice(session.confining), session.confining.put_back(pending=True)
+        return (session.confining.finding(call) or Finding())._replace(
+            context=" ".join(filter(None, notices))
+        )
     if session.config.hooks.confine == OFF and (session.config.home.folder / "confine").is_dir():
         from sb.hosts.hooks.confined.confining import switch_off
 

@@ -147,8 +147,8 @@ def _is_free(lock: int) -> bool:
 
 def _read(lock: int) -> Running | None:
     try:
-        told = json.loads(os.read(lock, 4096))
-        pid = int(told["pid"])
-        return Running(pid, float(told["since"]), str(told["version"])) if pid > 1 else None
+        record = json.loads(os.read(lock, 4096))
+        pid = int(record["pid"])
+        return Running(pid, float(record["since"]), str(record["version"])) if pid > 1 else None
     except (OSError, ValueError, TypeError, KeyError):
         return None

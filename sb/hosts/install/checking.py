@@ -64,7 +64,10 @@ def _changed(made: Path, known: dict[str, Any], record: dict[str, Any], again: s
 
 def _upgraded(versions: Mapping[str, str], folders: list[str]) -> list[str]:
     """The packages whose version changed."""
-    now = {normal(one.metadata["Name"] or ""): one.version for one in distributions(path=folders)}
+    now = {
+        normal(distribution.metadata["Name"] or ""): distribution.version
+        for distribution in distributions(path=folders)
+    }
     return [
         f"{name} {version} is {now.get(name, 'gone')}"
         for name, version in versions.items()

@@ -122,13 +122,13 @@ def blame(
             progress(read, total)
     made.sort(key=lambda one: one.place)
     found.calls = len(made)
-    kept = _newest(made)
-    replay = Replay(content, [one.change for one in kept], most=most)
-    found.complete = replay.complete and len(kept) == len(made)
+    newest = _newest(made)
+    replay = Replay(content, [item.change for item in newest], most=most)
+    found.complete = replay.complete and len(newest) == len(made)
     lines = content.removesuffix("\n").split("\n") if content else []
     for number, text in enumerate(lines):
         origin = replay.origins[number]
-        whose = None if origin is None else kept[origin].origin
+        whose = None if origin is None else newest[origin].origin
         found.lines.append(BlamedLine(number + 1, redact_text(text), whose, replay.sure[number]))
     return found
 
@@ -192,7 +192,7 @@ def _changes(source: Source, file: Path, found: Blame) -> Iterator[_Made]:
                 at = item.at if item.at is not None else session.started or source.changed
                 made.append(_Made((at, len(made)), item.call.use_id, change, origin))
     found.skipped += session.skipped
-    return (one for one in made if not one.use_id or one.use_id not in failed)
+    return (entry for entry in made if not entry.use_id or entry.use_id not in failed)
 
 
 def _is_same(path: str, cwd: str, file: Path) -> bool:

@@ -51,7 +51,9 @@ class Change:
     @property
     def size(self) -> int:
         """Characters."""
-        return len(self.content or "") + sum(len(one.old) + len(one.new) for one in self.replacements)
+        return len(self.content or "") + sum(
+            len(replacement.old) + len(replacement.new) for replacement in self.replacements
+        )
 
 
 def changes_of(call: NativeCall) -> list[Change]:
@@ -66,7 +68,7 @@ def changes_of(call: NativeCall) -> list[Change]:
     if content is not None:
         return [Change(path, _lines(content))]
     edits = list(blocks(decoded(call.args.get("edits")))) or [call.args]
-    replacements = tuple(one for edit in edits if (one := _replacement(edit)) is not None)
+    replacements = tuple(replacement for edit in edits if (replacement := _replacement(edit)) is not None)
     return [Change(path, replacements=replacements)] if replacements else []
 
 

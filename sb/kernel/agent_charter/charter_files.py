@@ -149,7 +149,7 @@ class CharterFiles:
         if (
             cached is None
             or cached[0] != today
-            or any(file_state(one) != was for one, was in cached[1].items())
+            or any(file_state(item) != was for item, was in cached[1].items())
         ):
             path = self.path(agent)
             files: dict[Path, FileState] = {path: file_state(path)}
@@ -230,7 +230,7 @@ class _Parser:
     def _include(self, name: str, place: Place, trail: tuple[Path, ...]) -> None:
         path = self._folder / SHARED / name
         if path in trail:
-            names = " includes ".join(one.name for one in (*trail[trail.index(path) :], path))
+            names = " includes ".join(item.name for item in (*trail[trail.index(path) :], path))
             place.refuse(f"goes in a circle: {names}")
         elif len(self._files) >= _MOST_FILES:
             place.refuse(f"more than {_MOST_FILES} files make up one charter")

@@ -123,8 +123,8 @@ class Charters:
 
     def approved_document(self, agent: str, fingerprint: str) -> dict[str, object]:
         """The document approved under a fingerprint; {} if none is on record."""
-        met = self._store.seen.find(agent, fingerprint)
-        return {} if met is None else met.document
+        contract = self._store.seen.find(agent, fingerprint)
+        return {} if contract is None else contract.document
 
     def _require_newer(self, charter: AgentCharter) -> None:
         status, approved = self._store.status(charter.agent, charter.fingerprint)

@@ -23,7 +23,7 @@ _LAST_OF_RUN = (
 def background(queue: ApprovalQueue, call: ToolCall) -> dict[str, Any]:
     """The request as its event records it: why, what exactly, who asks, and what that agent did before."""
     ctx, spec = call.ctx, call.spec
-    said: dict[str, Any] = {
+    request: dict[str, Any] = {
         "tool": spec.name,
         "description": spec.description,
         "args": call.shown_args(to_judge=True),
@@ -35,7 +35,7 @@ def background(queue: ApprovalQueue, call: ToolCall) -> dict[str, Any]:
         "history": _history(queue, ctx.run_id),
         "earlier": _earlier(queue, ctx.agent_name, call.tool_id),
     }
-    return {key: value for key, value in said.items() if value}
+    return {key: value for key, value in request.items() if value}
 
 
 def _history(queue: ApprovalQueue, run_id: str) -> list[str]:

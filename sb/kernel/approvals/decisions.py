@@ -211,13 +211,13 @@ class Approvals(ApprovalQueue):
 
     def sweep(self) -> None:
         """Forget the arguments that are kept of requests which are not open any more, or never came to be."""
-        kept = self.log.open_requests
-        if not self._not_open(kept.ids()):
+        requests = self.log.open_requests
+        if not self._not_open(requests.ids()):
             return
         with self.log.database.write():  # nobody is about to open a request meanwhile
-            left = self._not_open(kept.ids())
+            left = self._not_open(requests.ids())
         for request_id in left:
-            kept.remove(request_id)
+            requests.remove(request_id)
 
     def _not_open(self, ids: set[str]) -> set[str]:
         marks = ", ".join("?" * len(ids))

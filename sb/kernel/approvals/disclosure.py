@@ -129,7 +129,7 @@ class Disclosure(NamedTuple):
     def brief(self, limit: int, *, reveal: bool = False) -> str:
         """The arguments on one line of about `limit` characters; what is left out is counted: of the first one its
         middle, then the others."""
-        texts = [f"{one.name}={one.text(reveal=reveal)}" for one in self.arguments]
+        texts = [f"{argument.name}={argument.text(reveal=reveal)}" for argument in self.arguments]
         whole = ", ".join(texts)
         if len(whole) <= limit:
             return whole
@@ -212,8 +212,8 @@ def whole_arguments(log: EventLog, approval: Approval) -> dict[str, Any] | None:
     recorded = approval.request.get("args", {})
     if _fits(log, approval, recorded):
         return dict(recorded)
-    kept = log.open_requests.get(approval.id) if approval.state in OPEN else None
-    return kept if _fits(log, approval, kept) else None
+    stored = log.open_requests.get(approval.id) if approval.state in OPEN else None
+    return stored if _fits(log, approval, stored) else None
 
 
 def _fits(log: EventLog, approval: Approval, args: Any) -> bool:

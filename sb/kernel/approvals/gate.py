@@ -368,7 +368,10 @@ class ApprovalGate:
 
 def _is_lesser(call: ToolCall) -> bool:
     """True if a call, and each call that it stands in for, destroys nothing, and no reason needs an operator."""
-    classes = {call.spec.effective_class, *(one for _, one in stood_for(call.spec, call.args))}
+    classes = {
+        call.spec.effective_class,
+        *(safety_class for _, safety_class in stood_for(call.spec, call.args)),
+    }
     signed = any(reason["rule"] in SIGNED for reason in call.reasons)
     return SafetyClass.DESTRUCTIVE not in classes and not signed
 
@@ -382,8 +385,8 @@ def _sensitive(call: ToolCall) -> dict[str, list[str]]:
 def _as_called(approval: Approval, call: ToolCall) -> Approval:
     """The request as it would be displayed if this call had asked: what no person saw does not run."""
     about = redact({"tool": call.spec.name, "description": call.spec.description})
-    request = {name: said for name, said in approval.request.items() if name not in (*about, SENSITIVE)}
-    request |= {name: said for name, said in about.items() if said} | _sensitive(call)
+    request = {name: item for name, item in approval.request.items() if name not in (*about, SENSITIVE)}
+    request |= {name: item for name, item in about.items() if item} | _sensitive(call)
     if call.recovery is not None:
         facts = {
             name: call.recovery.facts[name]

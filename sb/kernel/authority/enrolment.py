@@ -121,7 +121,7 @@ class Enrolment:
             roster = self._signed_by(by)
             found = roster.named(name)
             if found is None:
-                near = nearest(name, [one.name for one in roster.active()])
+                near = nearest(name, [operator.name for operator in roster.active()])
                 raise NotFoundError(f"no operator {plain(name, one_line=True)!r}{near}", "sb operator list")
             if len(roster.active()) == 1:
                 raise UsageError(f"{name} is the last operator", "add another one first, or rotate the key")
@@ -165,7 +165,7 @@ class Enrolment:
     def _only_record(self, roster: Roster) -> None:
         """The file is there: put it on this log, unless it is."""
         if self._authority.recorded():
-            known = ", ".join(one.name for one in roster.active())
+            known = ", ".join(operator.name for operator in roster.active())
             raise UsageError(
                 f"operators are enrolled already: {known}", "sb operator add lets in another one"
             )
@@ -199,7 +199,11 @@ class Enrolment:
 
     def _record(self, roster: Roster, how: str, reason: str) -> None:
         entry = roster.entries[-1]["statement"]
-        said = {"reason": redact_text(plain(reason, one_line=True)), "name": entry["name"], "by": entry["by"]}
+        untrusted = {
+            "reason": redact_text(plain(reason, one_line=True)),
+            "name": entry["name"],
+            "by": entry["by"],
+        }
         facts = {
             "how": how,
             "root": roster.root,
@@ -208,7 +212,7 @@ class Enrolment:
             "key": key_id_of(entry["public_key"]),
         }
         with self._log.write(power=True) as write:
-            write.append(OPERATOR_CHANGED, said, Subject(call_id=OPERATORS), facts)
+            write.append(OPERATOR_CHANGED, untrusted, Subject(call_id=OPERATORS), facts)
 
 
 def _required(reason: str) -> None:

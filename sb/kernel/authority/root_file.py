@@ -110,46 +110,46 @@ def new_entry(
 
 
 def _extended(roster: Roster, entry: dict[str, Any]) -> Roster:
-    said = entry["statement"]
-    action, name, public_key = said["action"], said["name"], said["public_key"]
+    statement = entry["statement"]
+    action, name, public_key = statement["action"], statement["name"], statement["public_key"]
     if entry.keys() != {"statement", "signature"} or action not in ACTIONS or not NAME.fullmatch(name):
         raise ValueError("it is not an entry")
-    if said["prev"] != roster.head:
+    if statement["prev"] != roster.head:
         raise ValueError("it does not follow the one before")
     public_bytes(public_key)
-    signer = public_key if action == "root" else _signer(roster, said)
+    signer = public_key if action == "root" else _signer(roster, statement)
     if (action == "root") != (not roster.entries):
         raise ValueError("only the first entry is the root")
-    if said["key"] != key_id_of(signer) or not signature_fits(
-        signer, canonical_bytes(said), entry["signature"]
+    if statement["key"] != key_id_of(signer) or not signature_fits(
+        signer, canonical_bytes(statement), entry["signature"]
     ):
         raise ValueError("its signature does not fit")
-    operators = _changed(roster, action, name, public_key, said, digest(canonical_bytes(entry)))
+    operators = _changed(roster, action, name, public_key, statement, digest(canonical_bytes(entry)))
     return Roster((*roster.entries, entry), operators)
 
 
-def _signer(roster: Roster, said: dict[str, Any]) -> str:
-    found = roster.with_key(said["key"])
-    if found is None or found.state != "active" or found.name != said["by"]:
+def _signer(roster: Roster, statement: dict[str, Any]) -> str:
+    found = roster.with_key(statement["key"])
+    if found is None or found.state != "active" or found.name != statement["by"]:
         raise ValueError("who signed it was not an operator then")
     return found.public_key
 
 
 def _changed(
-    roster: Roster, action: str, name: str, public_key: str, said: dict[str, Any], entry: str
+    roster: Roster, action: str, name: str, public_key: str, statement: dict[str, Any], entry: str
 ) -> tuple[EnrolledOperator, ...]:
     present = roster.named(name)
-    added = EnrolledOperator(name, key_id_of(public_key), public_key, said["at"], said["by"])
+    added = EnrolledOperator(name, key_id_of(public_key), public_key, statement["at"], statement["by"])
     if action == "revoke":
         if present is None or present.public_key != public_key or len(roster.active()) == 1:
             raise ValueError("nobody, or the last operator, is revoked")
-        return _ended(roster, present, "revoked", said["at"], entry)
+        return _ended(roster, present, "revoked", statement["at"], entry)
     if roster.with_key(added.key_id) is not None:
         raise ValueError("a key is enrolled twice")
     if action == "rotate":
-        if present is None or present.key_id != said["key"]:
+        if present is None or present.key_id != statement["key"]:
             raise ValueError("another operator rotates a key")
-        return (*_ended(roster, present, "rotated", said["at"], entry), added)
+        return (*_ended(roster, present, "rotated", statement["at"], entry), added)
     if present is not None:
         raise ValueError("a name is enrolled twice")
     return (*roster.operators, added)
@@ -159,7 +159,7 @@ def _ended(
     roster: Roster, whom: EnrolledOperator, state: str, at: str, entry: str
 ) -> tuple[EnrolledOperator, ...]:
     ended = whom._replace(state=state, until=at, ended_by=entry)
-    return tuple(ended if one is whom else one for one in roster.operators)
+    return tuple(ended if operator is whom else operator for operator in roster.operators)
 
 
 class RootFile:

@@ -150,7 +150,9 @@ def approve_outdated(
     for store in stores:
         if found := outdated_contracts([store], registry):
             store.seen.note_all(registry)
-            store.approve({one.tool_id: one.fingerprint for one in found}, by, _SHIPPED + __version__)
+            store.approve(
+                {contract.tool_id: contract.fingerprint for contract in found}, by, _SHIPPED + __version__
+            )
             approved += found
     return approved
 

@@ -162,8 +162,8 @@ class SeenContracts:
             if tool is None or not self._has(tool):
                 continue
             fingerprint = self.fingerprint(tool)
-            met = found.get(tool_id)
-            if met is None or met.fingerprint != fingerprint:
+            known = found.get(tool_id)
+            if known is None or known.fingerprint != fingerprint:
                 now = micros(self._log.clock.now())
                 document = self._document(tool)
                 found[tool_id] = SeenContract(

@@ -155,7 +155,7 @@ class ContractBaselineStore:
     def entries(self, registry: ToolRegistry | None = None) -> list[ContractEntry]:
         """Every tool of the surface, by id: those of `registry`, those that other processes met, those approved."""
         known = self._current()
-        live, met = self.seen.live(registry), {one.tool_id: one for one in self.seen.newest()}
+        live, newest = self.seen.live(registry), {item.tool_id: item for item in self.seen.newest()}
         gone = {
             tool_id
             for tool_id, contract in live.items()
@@ -166,8 +166,8 @@ class ContractBaselineStore:
             history = known.approved.get(tool_id)
             baseline = history[-1] if history else None
             contract = None if tool_id in gone else live.get(tool_id)
-            if baseline and tool_id in met and _met_since(met[tool_id], baseline):
-                contract = met[tool_id]  # some other process has it, whatever this one's registry says
+            if baseline and tool_id in newest and _met_since(newest[tool_id], baseline):
+                contract = newest[tool_id]  # some other process has it, whatever this one's registry says
             if contract is None and baseline is None:
                 continue
             approved = baseline and self.seen.find(tool_id, baseline.fingerprint)
@@ -224,11 +224,11 @@ class ContractBaselineStore:
             NotFoundError: a contract that nobody has met.
             Unauthorised: this person may not decide.
         """
-        met = self.seen.find_all(contracts)
+        stored = self.seen.find_all(contracts)
         for tool_id, fingerprint in contracts.items():
             if not fingerprint:
                 continue
-            contract = met.get(tool_id)
+            contract = stored.get(tool_id)
             if contract is not None and contract.damaged:
                 raise StoreCorrupt(f"the stored contract of {tool_id} is not what its fingerprint says")
             if contract is None:
@@ -236,7 +236,7 @@ class ContractBaselineStore:
                     f"no contract {one_line(fingerprint, 80)!r} of {tool_id} was ever met",
                     "sb runtime-guard show lists them",
                 )
-        said = {"by": by.name, "reason": reason}
+        untrusted = {"by": by.name, "reason": reason}
         with self._log.write(power=True) as write:
             statement = {
                 "action": "approve_contracts",
@@ -249,7 +249,7 @@ class ContractBaselineStore:
             }
             signed = signed_statement(by, statement)
             self.authority.verify(signed)
-            write.append(BASELINE_CHANGED, said, Subject(call_id=self._reference), {"signed": signed})
+            write.append(BASELINE_CHANGED, untrusted, Subject(call_id=self._reference), {"signed": signed})
 
     def latest(self) -> dict[str, Baseline]:
         """The approval of each tool that counts now, by tool id; as of at most RECENT_S ago."""

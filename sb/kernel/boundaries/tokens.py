@@ -128,13 +128,13 @@ class AccessTokens:
         """
         found: dict[str, AccessToken] = {}
         for statement in self._statements.read():
-            said = statement.text
+            fields = statement.text
             if statement.event.kind == TOKEN_REVOKED:
                 # Anybody's word is enough to refuse, nobody's but an operator's to admit.
-                if (known := found.get(said.get("id", ""))) is not None:
+                if (known := found.get(fields.get("id", ""))) is not None:
                     found[known.id] = replace(known, revoked_by=statement.by)
-            elif not statement.doubt and "id" in said:
-                found.setdefault(said["id"], _made(statement, said))
+            elif not statement.doubt and "id" in fields:
+                found.setdefault(fields["id"], _made(statement, fields))
         return list(found.values())
 
     def get(self, reference: str) -> AccessToken:
@@ -169,17 +169,17 @@ class AccessTokens:
         return self._known[1]
 
 
-def _made(statement: Statement, said: dict[str, str]) -> AccessToken:
-    expires = said.get("expires", "")
+def _made(statement: Statement, fields: dict[str, str]) -> AccessToken:
+    expires = fields.get("expires", "")
     return AccessToken(
-        said["id"],
-        said.get("agent", ""),
-        tuple(said.get("toolsets", "").split()),
-        said.get("digest", ""),
+        fields["id"],
+        fields.get("agent", ""),
+        tuple(fields.get("toolsets", "").split()),
+        fields.get("digest", ""),
         statement.event.at,
         statement.by,
         _microseconds(expires) if expires else None,
-        said.get("reason", ""),
+        fields.get("reason", ""),
     )
 
 

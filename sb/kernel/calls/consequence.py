@@ -76,7 +76,7 @@ class Consequences(NamedTuple):
         if not asks:
             return
         if crossed:
-            limit = min(one for one in (ceiling, budget.ceilings.get(dimension)) if one is not None)
+            limit = min(item for item in (ceiling, budget.ceilings.get(dimension)) if item is not None)
             debt = budget.debt[dimension]
             reason = f"the run would have done {debt:g} of {dimension} that stays, more than {limit:g}"
             _add_reason(call, OVER_CEILING, reason)

@@ -149,18 +149,18 @@ def intent_of(row: tuple[Any, ...]) -> Intent:
 
 def as_announced(log: EventLog, event: Event, intent: Intent) -> bool:
     """True if a listed call is as its event says; without the key of digests, as far as it can be told."""
-    said, about = event.payload or {}, event.subject
-    reverses = mutation_number(log, str(said.get("reverses", "")))
+    payload, about = event.payload or {}, event.subject
+    reverses = mutation_number(log, str(payload.get("reverses", "")))
     reversal = log.tag(intent.reversal.encode()) if intent.reversal else ""
     key = step_key(about.run_id, about.tool_id, intent.step) if intent.step else ""
     return (
         (about.call_id, about.run_id, about.agent, about.tool_id)
         == (intent.call_id, intent.run_id, intent.agent, intent.tool_id)
-        and (said.get("idempotency_key"), said.get("args_digest"), reverses)
+        and (payload.get("idempotency_key"), payload.get("args_digest"), reverses)
         == (intent.idempotency_key, intent.args_digest, intent.reverses)
-        and (not log.keyed or said.get("reversal_digest", "") == reversal)
-        and intent.step_key == key == said.get("step_key", key if said.get("step") else "")
-        and (intent.owner, intent.deadline, intent.reversal == LEAVES_NOTHING) == _decided_by(said, intent)
+        and (not log.keyed or payload.get("reversal_digest", "") == reversal)
+        and intent.step_key == key == payload.get("step_key", key if payload.get("step") else "")
+        and (intent.owner, intent.deadline, intent.reversal == LEAVES_NOTHING) == _decided_by(payload, intent)
     )
 
 
@@ -182,11 +182,11 @@ def announcement(
     return facts
 
 
-def _decided_by(said: dict[str, Any], intent: Intent) -> tuple[str, int, bool]:
+def _decided_by(payload: dict[str, Any], intent: Intent) -> tuple[str, int, bool]:
     """Owner, deadline and whether it leaves nothing, as the event has them; of an older one, as the row has them."""
-    if "deadline" not in said:
+    if "deadline" not in payload:
         return intent.owner, intent.deadline, intent.reversal == LEAVES_NOTHING
-    return str(said.get("owner")), int(said["deadline"]), bool(said.get("leaves_nothing"))
+    return str(payload.get("owner")), int(payload["deadline"]), bool(payload.get("leaves_nothing"))
 
 
 class Intents:
@@ -320,8 +320,8 @@ class Intents:
     def _doubted(self, intent: Intent) -> bool:
         """True if the log says that nobody knows how the call ended."""
         events = self._log.events(run_id=intent.run_id, call_id=intent.call_id, kind=TOOL_DISPATCH)
-        said = [event.payload or {"phase": "in_doubt"} for event in events]
-        return any("in_doubt" in (one.get("phase"), one.get("state")) for one in said)
+        payloads = [event.payload or {"phase": "in_doubt"} for event in events]
+        return any("in_doubt" in (payload.get("phase"), payload.get("state")) for payload in payloads)
 
     def announcement_payload(self, intent: Intent) -> dict[str, Any]:
         """The payload of the event that announced a call; {} once it was pruned."""
@@ -361,12 +361,12 @@ class Intents:
         if row and row[12] is None:
             return intent
         try:
-            said = sound(self._log, row).payload or {} if row else {}
+            payload = sound(self._log, row).payload or {} if row else {}
         except StoreCorrupt:
-            said = {}
-        if not said:
+            payload = {}
+        if not payload:
             return intent._replace(reversal=None)
-        owner, deadline, leaves_nothing = _decided_by(said, intent)
+        owner, deadline, leaves_nothing = _decided_by(payload, intent)
         reversal = None if intent.reversal == LEAVES_NOTHING and not leaves_nothing else intent.reversal
         return intent._replace(owner=owner, deadline=deadline, reversal=reversal)
 

@@ -115,24 +115,24 @@ class KnownSteps:
         if call_id not in run.keys and '"step' not in body:
             return
         event = sound(self._log, row)
-        said = event.payload or {}
-        if said.get("phase") == "intent":
-            name, about = said.get("step"), event.subject
-            key = said.get("step_key") or (name and step_key(about.run_id, about.tool_id, str(name)))
+        payload = event.payload or {}
+        if payload.get("phase") == "intent":
+            name, about = payload.get("step"), event.subject
+            key = payload.get("step_key") or (name and step_key(about.run_id, about.tool_id, str(name)))
             if key:
                 run.keys[call_id] = key
-                run.steps[key] = LoggedStep(call_id, str(said.get("args_digest", "")))
-        elif said.get("phase") in ("outcome", "settled") and call_id in run.keys:
-            self._end(run, run.keys[call_id], call_id, said)
+                run.steps[key] = LoggedStep(call_id, str(payload.get("args_digest", "")))
+        elif payload.get("phase") in ("outcome", "settled") and call_id in run.keys:
+            self._end(run, run.keys[call_id], call_id, payload)
 
     @staticmethod
-    def _end(run: _Run, key: str, call_id: str, said: dict[str, Any]) -> None:
+    def _end(run: _Run, key: str, call_id: str, payload: dict[str, Any]) -> None:
         known = run.steps.get(key)
-        if known is None or known.call_id != call_id or said.get("state") == "in_doubt":
+        if known is None or known.call_id != call_id or payload.get("state") == "in_doubt":
             return
-        if said.get("state") == "done":
-            kept = str(said.get("step_digest", ""))
-            run.steps[key] = LoggedStep(call_id, known.args_digest, done=True, step_digest=kept)
+        if payload.get("state") == "done":
+            step_digest = str(payload.get("step_digest", ""))
+            run.steps[key] = LoggedStep(call_id, known.args_digest, done=True, step_digest=step_digest)
         else:
             del run.steps[key]
 
@@ -142,4 +142,4 @@ class KnownSteps:
             (self._log.first_id, self._log.first_id + SEQ_MASK, PRUNED),
         ).fetchall()
         through = [json.loads(body).get("through", 0) for (body,) in rows]
-        return self._log.first_id + max((int(one) for one in through), default=0)
+        return self._log.first_id + max((int(item) for item in through), default=0)

@@ -173,13 +173,13 @@ def _recovery_sentence(event: Event, payload: dict[str, Any]) -> str:
 def _incident_sentence(event: Event, payload: dict[str, Any]) -> str:
     signed = payload.get("signed")
     found = signed.get("statement") if isinstance(signed, dict) else None
-    said = found if isinstance(found, dict) else {}
-    stopped = f"{said.get('scope')} {said.get('target', '')}".rstrip()
+    statement = found if isinstance(found, dict) else {}
+    stopped = f"{statement.get('scope')} {statement.get('target', '')}".rstrip()
     what = {
         KILL_THROWN: f"stopped {stopped}",
         KILL_LIFTED: f"lifted the kill of {stopped}",
-        INCIDENT_OPENED: f"opened {said.get('severity')} incident {said.get('id')}, {said.get('title')}",
-        INCIDENT_CLOSED: f"closed incident {said.get('id')}",
+        INCIDENT_OPENED: f"opened {statement.get('severity')} incident {statement.get('id')}, {statement.get('title')}",
+        INCIDENT_CLOSED: f"closed incident {statement.get('id')}",
     }
     return f"{payload.get('by')} {what.get(event.kind, event.kind)}{_why(payload)}"
 

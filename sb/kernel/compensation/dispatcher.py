@@ -269,8 +269,8 @@ class CompensationDispatcher:
             CompensationAction.ESCALATE_TO_HUMAN,
             "Do not go on with this: a person has to look at it.",
         )
-        told = self._escalate is not None
-        return outcome_of(CompensationKind.ESCALATED, call, reason, action, say, performed=told, **more)
+        escalated = self._escalate is not None
+        return outcome_of(CompensationKind.ESCALATED, call, reason, action, say, performed=escalated, **more)
 
     def _reverse_call(self, call: FailedCall) -> CompensationOutcome:
         try:
@@ -326,5 +326,5 @@ class CompensationDispatcher:
             "call_id": ref.call_id,
             "mutation_id": ref.mutation_id,
         } | ({"approval_id": verdict.approval_id} if verdict.approval_id else {})
-        told = self._escalate is not None
-        return CompensationOutcome(CompensationKind.ESCALATED, reason, directive, verdict, result, told)
+        escalated = self._escalate is not None
+        return CompensationOutcome(CompensationKind.ESCALATED, reason, directive, verdict, result, escalated)

@@ -105,4 +105,4 @@ def paths_of(call: ToolCall) -> list[str]:
     """The files that a call names, without dots and double slashes, which would hide whose they are."""
     named = call.args.get("path"), call.args.get("paths")
     given = [named[0], *(named[1] if isinstance(named[1], list) else ())]
-    return [os.path.normpath(one) for one in given if isinstance(one, str)]
+    return [os.path.normpath(item) for item in given if isinstance(item, str)]

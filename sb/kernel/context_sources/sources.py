@@ -116,7 +116,7 @@ class ContextSourceRegistry:
             for pattern in source.uris
             if permits(pattern, uri)
         ]
-        return max(found, key=lambda one: one[0])[1] if found else None
+        return max(found, key=lambda item: item[0])[1] if found else None
 
     def source_of(self, uri: str) -> ContextSource:
         """The source that an address belongs to: of several that fit, the one with the longest pattern.

@@ -86,7 +86,7 @@ def log_doubts(log: EventLog, cause: str, run_id: str = "") -> int:
             last = write.execute(_SAID, (step.run_id, step.call_id)).fetchone()
             if last is None or last[0] != WORKFLOW_IN_DOUBT:
                 subject = Subject(step.run_id, "", step.agent, step.tool_id, step.call_id)
-                said = {"args": step.named, "cause": cause}
-                write.append(WORKFLOW_IN_DOUBT, said, subject, {"phase": "in_doubt"})
+                untrusted = {"args": step.named, "cause": cause}
+                write.append(WORKFLOW_IN_DOUBT, untrusted, subject, {"phase": "in_doubt"})
                 added += 1
     return added

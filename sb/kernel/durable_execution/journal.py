@@ -217,9 +217,9 @@ class WorkflowJournal:
                 self._seals.count(workflow_id).withdrawn(place & LAST_POSITION)
                 write.execute("DELETE FROM workflow_steps WHERE id = ?", (place,))
             subject = Subject(run_id, "", "", STEP_TOOL, doubt.step_id(run_id, place))
-            said = {"workflow": workflow_id, "step": step} | (decision.said if decision else {})
+            untrusted = {"workflow": workflow_id, "step": step} | (decision.said if decision else {})
             facts = {"done": done} | ({"signed": decision.signed} if decision else {})
-            write.append(WORKFLOW_SETTLED, said, subject, facts)
+            write.append(WORKFLOW_SETTLED, untrusted, subject, facts)
 
     def forget(self, workflow_id: str) -> None:
         """Remove a workflow, its arguments and results, or what is left of it; run again, it would begin anew.

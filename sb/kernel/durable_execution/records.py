@@ -54,7 +54,7 @@ def workflow_records(log: EventLog, *, everything: bool = False) -> list[Workflo
     """Unfinished workflows, or all of them, oldest first."""
     where = "" if everything else "WHERE result IS NULL"
     rows = log.database.query(f"SELECT {_COLUMNS} FROM workflows {where} ORDER BY number")
-    doubtful = {(one.run_id, one.step): one.call_id for one in in_doubt(log)} if rows else {}
+    doubtful = {(intent.run_id, intent.step): intent.call_id for intent in in_doubt(log)} if rows else {}
     return [_record(log, row, doubtful) for row in rows]
 
 

@@ -95,11 +95,11 @@ def classify(error: BaseException) -> ErrorKind:
     The members of an exception group have to agree.
     """
     try:
-        for one in causes(error):
-            if isinstance(one, BaseExceptionGroup):
-                kinds = {classify(member) for member in one.exceptions}
+        for exception in causes(error):
+            if isinstance(exception, BaseExceptionGroup):
+                kinds = {classify(member) for member in exception.exceptions}
                 return kinds.pop() if len(kinds) == 1 else ErrorKind.UNKNOWN
-            kind = _own_kind(one)
+            kind = _own_kind(exception)
             if kind is not None:
                 return kind
     except Exception:  # noqa: BLE001 - an exception's own attributes may raise anything
@@ -117,9 +117,9 @@ def _own_kind(error: BaseException) -> ErrorKind | None:
         return ErrorKind.CANCELLED
     if isinstance(error, driver.Error) or is_instance(error, *_OTHER_DRIVER):
         return _sqlite_kind(error)
-    said = provider_kind(error)
-    if said is not None:
-        return said
+    error_kind = provider_kind(error)
+    if error_kind is not None:
+        return error_kind
     if isinstance(error, OSError) and error.errno in _ERRNO:
         return _ERRNO[error.errno]
     code = own_code(error)
@@ -133,4 +133,4 @@ def _sqlite_kind(error: BaseException) -> ErrorKind:
     if code:
         return _SQLITE.get(code, ErrorKind.UNKNOWN)
     text = str(error).lower()
-    return next((kind for said, kind in _SQLITE_SAYS if said in text), ErrorKind.UNKNOWN)
+    return next((kind for say, kind in _SQLITE_SAYS if say in text), ErrorKind.UNKNOWN)

@@ -87,8 +87,8 @@ def code_for(error: BaseException) -> ToolErrorCode:
 
     A timeout or a lost connection leaves the effect unknown, so it must not hide behind a wrapper.
     """
-    for one in causes(error):
-        code = own_code(one)
+    for exception in causes(error):
+        code = own_code(exception)
         if code is not None:
             return code
     return ToolErrorCode.UNEXPECTED

@@ -77,7 +77,7 @@ def provider_kind(error: BaseException) -> ErrorKind | None:
     if status == 400:
         response: Any = getattr(error, "response", None)
         text = str(error)[:_LONGEST_TEXT] + (response.text[:_LONGEST_TEXT] if _is_read(response) else "")
-        return next((kind for said, kind in _SAID_IN_400 if said.search(text)), ErrorKind.VALIDATION)
+        return next((kind for pattern, kind in _SAID_IN_400 if pattern.search(text)), ErrorKind.VALIDATION)
     return status_kind(status)
 
 
@@ -101,30 +101,30 @@ def asked_to_wait(headers: Any, now: float) -> float | None:
     milliseconds = _seconds(_header(headers, "retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
-    said = _header(headers, "retry-after")
-    seconds = _seconds(said)
-    return _until(said, now) if seconds is None and isinstance(said, str) else seconds
+    value = _header(headers, "retry-after")
+    seconds = _seconds(value)
+    return _until(value, now) if seconds is None and isinstance(value, str) else seconds
 
 
 def _header(headers: Any, name: str) -> Any:
     return headers.get(name) or headers.get(name.title())
 
 
-def _seconds(said: Any) -> float | None:
-    if isinstance(said, bool) or not isinstance(said, str | int | float):
+def _seconds(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     try:
-        seconds = float(said)
+        seconds = float(value)
     except ValueError:
         return None
     return seconds if math.isfinite(seconds) and seconds >= 0 else None
 
 
-def _until(said: str, now: float) -> float | None:
+def _until(date: str, now: float) -> float | None:
     from email.utils import parsedate_to_datetime
 
     try:
-        return max(parsedate_to_datetime(said).timestamp() - now, 0.0)
+        return max(parsedate_to_datetime(date).timestamp() - now, 0.0)
     except (ValueError, OverflowError):
         return None
 
@@ -135,11 +135,11 @@ def _words(error: BaseException) -> Iterator[str]:
     for body in (getattr(error, "body", None), getattr(error, "details", None), response, _json_of(response)):
         yield from _words_in(body, _DEEPEST)
     for name in ("code", "type", "status"):
-        said = getattr(error, name, None)
-        if name == "code" and callable(said):  # gRPC
-            said = getattr(said(), "name", None)
-        if isinstance(said, str):
-            yield said
+        value = getattr(error, name, None)
+        if name == "code" and callable(value):  # gRPC
+            value = getattr(value(), "name", None)
+        if isinstance(value, str):
+            yield value
 
 
 def _words_in(body: Any, depth: int) -> Iterator[str]:

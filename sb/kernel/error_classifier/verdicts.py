@@ -113,7 +113,7 @@ def _verdict_on_exception(error: BaseException, clock: Clock) -> Verdict:
     kind = classify(error)
     try:
         message = marked(None, message_for(error))[1]
-        waits = [_wait_of(one, clock.now()) for one in causes(error)]
+        waits = [_wait_of(exception, clock.now()) for exception in causes(error)]
     except Exception:  # noqa: BLE001 - the exception's own methods may raise anything
         message, waits = type(error).__name__, []
     wait_s = next((wait for wait in waits if wait is not None), None)

@@ -292,7 +292,7 @@ class Admission:
             reasons = call.policy.reasons or ((call.policy.rule, call.policy.reason),)
             asked = [{"rule": rule, "reason": reason} for rule, reason in reasons]
             # What is destructive is asked for anyway; that it cannot be undone is no second reason.
-            call.reasons = asked + [one for one in call.reasons if one["rule"] != IRREVERSIBLE]
+            call.reasons = asked + [reason for reason in call.reasons if reason["rule"] != IRREVERSIBLE]
         if call.recovery is not None:
             call.reasons += call.recovery.reasons
         if call.asked:

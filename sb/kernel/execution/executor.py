@@ -323,7 +323,7 @@ class ToolExecutor:
 
     def in_doubt(self, run_id: str = "") -> list[Intent]:
         """Calls with side effects and unknown outcome, oldest first; of one run if it is named."""
-        return [one for one in self._recorder.intents.in_doubt() if run_id in ("", one.run_id)]
+        return [intent for intent in self._recorder.intents.in_doubt() if run_id in ("", intent.run_id)]
 
     def settle_orphans(self) -> int:
         """Mark the unfinished calls of dead processes as in doubt; returns how many there were."""

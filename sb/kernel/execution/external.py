@@ -134,8 +134,8 @@ class ExternalCalls:
 
     def _question(self, call: ToolCall) -> dict[str, Any]:
         """The question for the host's person, and whether the same one lapsed before."""
-        told = {ask.reason: ask.to_dict_in_place() for ask in call.asked}
-        reasons = [told.get(reason["reason"], reason) for reason in call.reasons]
+        questions = {ask.reason: ask.to_dict_in_place() for ask in call.asked}
+        reasons = [questions.get(reason["reason"], reason) for reason in call.reasons]
         data: dict[str, Any] = {
             "ask": "; ".join(reason["reason"] for reason in reasons),
             "reasons": reasons,
@@ -148,7 +148,9 @@ class ExternalCalls:
         Args:
             again: the host did not receive the first answer, so that what was to be kept is kept now.
         """
-        intent = next((one for one in self.unreported(call.ctx.run_id) if one.call_id == known.call_id), None)
+        intent = next(
+            (item for item in self.unreported(call.ctx.run_id) if item.call_id == known.call_id), None
+        )
         if intent is None and again:
             return self._refused(call, _made_before(call, known))
         call.host_asks = intent is not None and self.has_note(intent, ASKED_BY)
@@ -282,8 +284,8 @@ class ExternalCalls:
 
     def announced_args(self, intent: Intent) -> dict[str, Any]:
         """The arguments of an announced call as they are on record; {} once that was pruned."""
-        said = self._recorder.intents.announcement_payload(intent).get("args")
-        return said if isinstance(said, dict) else {}
+        args = self._recorder.intents.announcement_payload(intent).get("args")
+        return args if isinstance(args, dict) else {}
 
     def subagent_of(self, intent: Intent) -> str:
         """The host's subagent that announced a call; "" for the session's own agent."""
@@ -293,9 +295,9 @@ class ExternalCalls:
         """The announced call of a run with the host's id, if it was not reported; of several of that name the oldest."""
         step = step_name(step)
         named = (
-            one
-            for one in self.unreported(run_id)
-            if (_kind(one.step) if host_has_no_call_ids else one.step) == step
+            intent
+            for intent in self.unreported(run_id)
+            if (_kind(intent.step) if host_has_no_call_ids else intent.step) == step
         )
         return next(named, None)
 

@@ -50,22 +50,27 @@ class OutputGate:
             places = [number for number, char in enumerate(text) if not INVISIBLE.match(char)]
         visible = text if places is None else "".join(text[number] for number in places)
         seen: Classification = classify(visible)
-        held = [one for one in seen.findings if self._may_not_leave(one, visible, ctx)]
-        held = _with_others(visible, held, self._disguised(visible, ctx))
+        hits = [finding for finding in seen.findings if self._may_not_leave(finding, visible, ctx)]
+        hits = _with_others(visible, hits, self._disguised(visible, ctx))
         if places is not None:
-            held = [replace(one, start=places[one.start], end=places[one.end - 1] + 1) for one in held]
-        return held, seen.complete
+            hits = [
+                replace(finding, start=places[finding.start], end=places[finding.end - 1] + 1)
+                for finding in hits
+            ]
+        return hits, seen.complete
 
-    def _may_not_leave(self, one: Finding, text: str, ctx: RunContext) -> bool:
-        return one.sensitivity == Sensitivity.SECRET or self._elsewhere(text[one.start : one.end], ctx)
+    def _may_not_leave(self, finding: Finding, text: str, ctx: RunContext) -> bool:
+        return finding.sensitivity == Sensitivity.SECRET or self._elsewhere(
+            text[finding.start : finding.end], ctx
+        )
 
     def _disguised(self, text: str, ctx: RunContext) -> Iterator[Finding]:
         for label, (start, end) in split_secrets(text):
             yield Finding(label, start, end, _SPLIT)
         for decoded, (start, end) in encoded_texts(text):
-            for one in classify(decoded).findings:
-                if self._may_not_leave(one, decoded, ctx):
-                    yield replace(one, start=start, end=end)
+            for finding in classify(decoded).findings:
+                if self._may_not_leave(finding, decoded, ctx):
+                    yield replace(finding, start=start, end=end)
 
     def gated(self, value: Any, ctx: RunContext) -> tuple[Any, list[str]]:
         """A copy of a JSON value without what may not leave, and the labels of that; names of fields are searched too."""
@@ -74,12 +79,12 @@ class OutputGate:
 
     def _gated(self, value: Any, ctx: RunContext, labels: list[str]) -> Any:
         if isinstance(value, str):
-            held, complete = self.findings(value, ctx)
-            labels += (one.label for one in held)
+            leaving, complete = self.findings(value, ctx)
+            labels += (finding.label for finding in leaving)
             if not complete:
                 labels.append(TOO_LONG)
                 return MASK.format(TOO_LONG)
-            return _without(value, held)
+            return _without(value, leaving)
         if isinstance(value, dict):
             return {
                 self._gated(name, ctx, labels): self._gated(item, ctx, labels) for name, item in value.items()
@@ -99,26 +104,26 @@ class OutputGate:
         )
 
 
-def _with_others(text: str, held: list[Finding], others: Iterable[Finding]) -> list[Finding]:
+def _with_others(text: str, findings: list[Finding], others: Iterable[Finding]) -> list[Finding]:
     """These findings and those of the others that overlap none before them, in order."""
     taken: bytearray | None = None
-    held = list(held)
-    for one in others:
+    findings = list(findings)
+    for finding in others:
         if taken is None:
             taken = bytearray(len(text))
-            for known in held:
+            for known in findings:
                 taken[known.start : known.end] = b"\1" * (known.end - known.start)
-        if taken.find(1, one.start, one.end) < 0:
-            taken[one.start : one.end] = b"\1" * (one.end - one.start)
-            held.append(one)
-    return sorted(held, key=lambda one: one.start)
+        if taken.find(1, finding.start, finding.end) < 0:
+            taken[finding.start : finding.end] = b"\1" * (finding.end - finding.start)
+            findings.append(finding)
+    return sorted(findings, key=lambda item: item.start)
 
 
-def _without(text: str, held: Sequence[Finding]) -> str:
+def _without(text: str, findings: Sequence[Finding]) -> str:
     parts, end = [], 0
-    for one in held:
-        parts += [text[end : one.start], MASK.format(one.label)]
-        end = one.end
+    for finding in findings:
+        parts += [text[end : finding.start], MASK.format(finding.label)]
+        end = finding.end
     return "".join((*parts, text[end:]))
 
 

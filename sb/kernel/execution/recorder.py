@@ -169,11 +169,11 @@ class Recorder:
         }
         if self._boundaries is not None:
             facts |= self._boundaries.run_facts(write, ctx)
-        said = {"intent": ctx.intent, "session_id": ctx.session_id, "user_sid": ctx.user_sid}
-        said |= {name: str(ctx.metadata[name]) for name in WHERE_FROM if ctx.metadata.get(name)}
+        untrusted = {"intent": ctx.intent, "session_id": ctx.session_id, "user_sid": ctx.user_sid}
+        untrusted |= {name: str(ctx.metadata[name]) for name in WHERE_FROM if ctx.metadata.get(name)}
         if self._capture is not None:
             facts |= self._capture.began(ctx, facts)
-        write.append(RUN_STARTED, said, _run_subject(ctx), facts)
+        write.append(RUN_STARTED, untrusted, _run_subject(ctx), facts)
         announced.add(self.log.database_id)
         write.undo.append(lambda: announced.discard(self.log.database_id))
 
@@ -206,8 +206,8 @@ class Recorder:
                 refusal.name_request(opened)
                 if call.recovery is not None:
                     call.recovery.queued(write, call, opened)
-            said = {"reason": scrub(refusal.reason, call.secrets), "args": call.shown_args()}
-            write.append(kind, said, call.subject, facts)
+            untrusted = {"reason": scrub(refusal.reason, call.secrets), "args": call.shown_args()}
+            write.append(kind, untrusted, call.subject, facts)
 
     def _meet(self, write: LogWrite, call: ToolCall) -> None:
         if call.contract:
@@ -233,7 +233,7 @@ class Recorder:
         facts |= call.notes
         if call.performed_by and call.ctx.metadata.get(SUBAGENT):
             facts[SUBAGENT] = call.ctx.metadata[SUBAGENT]
-        said = {"args": call.shown_args()} | ({"step": call.step} if call.step else {})
+        untrusted = {"args": call.shown_args()} | ({"step": call.step} if call.step else {})
         irreversible = call.spec.effective_class is SafetyClass.DESTRUCTIVE or bool(call.approval_id)
         with self.log.write(power=self._power or irreversible) as write:
             self.refuse_killed(call, write.execute)  # a kill committed before this precedes the call
@@ -251,7 +251,7 @@ class Recorder:
             owner = self.intents.owner(call.performed_by)
             deadline = micros(self.log.clock.now() + deadline_s)
             facts |= announcement(step, owner, deadline, reversal, self.log.tag)
-            event_id = write.append(TOOL_DISPATCH, said, call.subject, facts)
+            event_id = write.append(TOOL_DISPATCH, untrusted, call.subject, facts)
             reverses = None if call.recovery is None else call.recovery.reverses or None
             self.intents.open(
                 write,
@@ -338,10 +338,10 @@ class Recorder:
         else:
             facts["result_digest"] = self.log.digest(outcome.encoded)
             facts["result_bytes"] = len(outcome.encoded)
-        said: dict[str, Any] = {"error": outcome.message}
+        untrusted: dict[str, Any] = {"error": outcome.message}
         if outcome.code is None:
             value = scrub(outcome.value, call.secrets) if call.secrets else outcome.value
-            said = {"result": loggable(value, len(outcome.encoded))}
+            untrusted = {"result": loggable(value, len(outcome.encoded))}
         if call.recovery is not None:
             facts |= call.recovery.facts
         facts |= call.notes
@@ -351,12 +351,12 @@ class Recorder:
             facts[SUMMED_UP] = True
         if intent_id is None:
             facts |= self._facts(call)
-            said["args"] = call.shown_args()
+            untrusted["args"] = call.shown_args()
         else:
             facts |= {"intent": intent_id - self.log.first_id, **call.boundary}
-        kept = self._kept(call, outcome, state)
-        if kept is not None:
-            facts["step_digest"] = kept.digest()
+        result = self._kept(call, outcome, state)
+        if result is not None:
+            facts["step_digest"] = result.digest()
         reported = bool(call.performed_by and intent_id)
         if self._capture is not None and not reported:
             self._announce_captured(call.ctx)
@@ -370,13 +370,13 @@ class Recorder:
             if self._capture is not None and reported:  # here, since two hooks may report the same call
                 facts |= self._capture.ended(call, outcome)
             if call.bound and state is IntentState.DONE:
-                event_id = self._bind(write, call, outcome, said, facts)
+                event_id = self._bind(write, call, outcome, untrusted, facts)
             else:
-                event_id = write.append(TOOL_DISPATCH, said, call.subject, facts)
+                event_id = write.append(TOOL_DISPATCH, untrusted, call.subject, facts)
             if intent_id is not None:
                 self.intents.close(write, intent_id, state)
-                if kept is not None:
-                    self.intents.record_step(write, kept, event_id, call.call_id)
+                if result is not None:
+                    self.intents.record_step(write, result, event_id, call.call_id)
             if call.recovery is not None:
                 call.recovery.settle(write, call, state)
         return state
@@ -412,7 +412,12 @@ class Recorder:
                 self.intents.close(write, intent.id, state)
 
     def _bind(
-        self, write: LogWrite, call: ToolCall, outcome: Outcome, said: dict[str, Any], facts: dict[str, Any]
+        self,
+        write: LogWrite,
+        call: ToolCall,
+        outcome: Outcome,
+        untrusted: dict[str, Any],
+        facts: dict[str, Any],
     ) -> int:
         """Append the outcome together with the way back from it."""
         key = call.identity.idempotency_key if call.identity else ""
@@ -427,7 +432,7 @@ class Recorder:
             hidden_names(call.spec, call.args),
         )
         call.mutation_id, event_id = self.mutations.bind(
-            write, done, lambda bound: write.append(TOOL_DISPATCH, said, call.subject, facts | bound)
+            write, done, lambda bound: write.append(TOOL_DISPATCH, untrusted, call.subject, facts | bound)
         )
         return event_id
 

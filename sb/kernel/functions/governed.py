@@ -67,13 +67,13 @@ _OUTSIDE = (
 
 def _sentence(result: ToolResult, outside: bool) -> str:
     """The exception's text for program and model: frameworks show nothing else."""
-    said = f"{result.tool_id}: {result.error_message}"
+    text = f"{result.tool_id}: {result.error_message}"
     approval_id = (result.data or {}).get("approval_id")
     if approval_id:
-        return f"{said}; an operator decides: sb approvals approve {approval_id} --reason WHY; then the same call runs"
+        return f"{text}; an operator decides: sb approvals approve {approval_id} --reason WHY; then the same call runs"
     if result.error_code is ToolErrorCode.BUDGET_EXCEEDED:
-        return f"{said}; {_OUTSIDE if outside else 'a new run has a budget of its own'}"
-    return said
+        return f"{text}; {_OUTSIDE if outside else 'a new run has a budget of its own'}"
+    return text
 
 
 class _Invocation:
@@ -229,7 +229,10 @@ def _named_by(reversal: ReversalSpec | None) -> list[str]:
     if reversal is None:
         return []
     named = [reversal.compensation_capability, reversal.preview_capability, reversal.probe_capability]
-    return [*filter(None, named), *(one.tool_id for one in reversal.assumptions if one.tool_id)]
+    return [
+        *filter(None, named),
+        *(assumption.tool_id for assumption in reversal.assumptions if assumption.tool_id),
+    ]
 
 
 _opening = threading.Lock()

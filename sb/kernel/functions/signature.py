@@ -42,7 +42,7 @@ class FunctionSignature:
         """The signature for the kernel: the recorded parameters and its key, by keyword."""
         names = [*self.annotations, IDEMPOTENCY_KEY]
         passed = [self.whole.parameters[name] for name in names if name in self.whole.parameters]
-        by_keyword = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in passed]
+        by_keyword = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in passed]
         return self.whole.replace(parameters=by_keyword)
 
     def split(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -94,7 +94,7 @@ def signature_of(fn: Callable[..., Any], injected: Collection[str] = ()) -> Func
                 "name the parameters; one that takes a dict can hold the rest",
             )
         annotations[name] = _checked(fn, name, hints.get(name, Any))
-    left = [one for name, one in whole.parameters.items() if name != IDEMPOTENCY_KEY]
+    left = [item for name, item in whole.parameters.items() if name != IDEMPOTENCY_KEY]
     returns = hints.get("return", Any)
     _checked(fn, "return", returns)
     return FunctionSignature(whole, whole.replace(parameters=left), annotations, returns)
@@ -174,8 +174,8 @@ def _type_with_default(annotation: Any, default: Any) -> str:
 
 def _description(annotation: Any) -> str:
     """The description in `Annotated[T, "text"]`, or of an object with one; "" without."""
-    for said in typing.get_args(annotation)[1:] if typing.get_origin(annotation) is typing.Annotated else ():
-        text = said if isinstance(said, str) else getattr(said, "description", None)
+    for arg in typing.get_args(annotation)[1:] if typing.get_origin(annotation) is typing.Annotated else ():
+        text = arg if isinstance(arg, str) else getattr(arg, "description", None)
         if isinstance(text, str):
             return text
     return ""

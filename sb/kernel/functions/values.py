@@ -95,7 +95,7 @@ def to_json(value: Any) -> Any:
     if isinstance(value, type):
         return value
     if is_dataclass(value):
-        return {one.name: to_json(getattr(value, one.name)) for one in fields(value) if one.init}
+        return {field.name: to_json(getattr(value, field.name)) for field in fields(value) if field.init}
     if hasattr(value, "model_dump"):
         return value.model_dump(mode="json", by_alias=True)
     for kind, (text, _) in _AS_TEXT.items():
@@ -114,7 +114,7 @@ def from_json(annotation: Any, value: Any) -> Any:
     if value is None or hint in _PLAIN:
         return value
     if typing.get_origin(hint) is typing.Literal:
-        return next((one for one in typing.get_args(hint) if to_json(one) == value), value)
+        return next((arg for arg in typing.get_args(hint) if to_json(arg) == value), value)
     if _is_enum(hint):
         return hint(value)
     members = _members(hint)
@@ -154,8 +154,8 @@ def _members(hint: Any) -> tuple[Any, ...]:
     if origin in (typing.Union, types.UnionType):
         return typing.get_args(hint)
     if origin is typing.Literal:
-        return tuple({type(to_json(one)) for one in typing.get_args(hint)})
-    return tuple({type(to_json(one)) for one in hint}) if _is_enum(hint) else ()
+        return tuple({type(to_json(arg)) for arg in typing.get_args(hint)})
+    return tuple({type(to_json(item)) for item in hint}) if _is_enum(hint) else ()
 
 
 def _is_enum(hint: Any) -> bool:
@@ -171,9 +171,9 @@ def _is_record(hint: Any) -> bool:
     if not is_dataclass(hint):
         return False
     hints = typing.get_type_hints(hint, include_extras=True)
-    for one in fields(hint):
-        if one.init:
-            json_type(hints[one.name])
+    for field in fields(hint):
+        if field.init:
+            json_type(hints[field.name])
     return True
 
 
@@ -189,7 +189,7 @@ def _array(container: Any, inner: tuple[Any, ...], value: list[Any]) -> Any:
     if container is tuple and inner and inner[-1] is not ...:
         if len(inner) != len(value):
             raise ValueError(f"{len(value)} values instead of {len(inner)}")
-        return tuple(from_json(one, item) for one, item in zip(inner, value, strict=True))
+        return tuple(from_json(entry, item) for entry, item in zip(inner, value, strict=True))
     items = [from_json(inner[0] if inner else Any, item) for item in value]
     if container is tuple:
         return tuple(items)

@@ -109,8 +109,8 @@ def load_catalogue() -> Catalogue:
     outcomes = document["outcomes"]
     return Catalogue(
         document["version"],
-        tuple(HarnessOutcome(one["id"], one["number"], one["title"]) for one in outcomes),
-        tuple(_control(one, outcome["id"]) for outcome in outcomes for one in outcome["controls"]),
+        tuple(HarnessOutcome(outcome["id"], outcome["number"], outcome["title"]) for outcome in outcomes),
+        tuple(_control(control, outcome["id"]) for outcome in outcomes for control in outcome["controls"]),
         tuple(document["fix_order"]),
     )
 

@@ -49,7 +49,7 @@ class Comparison:
     @property
     def lost(self) -> tuple[Change, ...]:
         """Controls that held something before and are in the catalogue no more, so that nothing checks it now."""
-        return tuple(one for one in self.removed if _RANK[one.before] > 0)
+        return tuple(change for change in self.removed if _RANK[change.before] > 0)
 
     def exit_code(self, report: AuditReport) -> int:
         """Of an audit that only has to hold what the earlier one held: 2 when a control that regressed blocks, else 1
@@ -57,7 +57,7 @@ class Comparison:
 
         A control that was not graded before cannot regress, whatever it says now.
         """
-        if {one.control_id for one in self.regressed} & set(report.blockers):
+        if {change.control_id for change in self.regressed} & set(report.blockers):
             return 2
         return 1 if self.regressed or self.lost or report.score < report.fail_under else 0
 
@@ -80,15 +80,15 @@ def compare(earlier: bytes, report: AuditReport) -> Comparison:
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         reason = one_line(f"{type(error).__name__} {error}", LONGEST_REASON)
         raise UsageError(f"not a report of sb harness audit: {reason}", _HINT) from None
-    now = {one.control.id: (one.control.title, str(one.status)) for one in report.grades}
+    now = {grade.control.id: (grade.control.title, str(grade.status)) for grade in report.grades}
     both = [Change(key, now[key][0], before[key][1], now[key][1]) for key in now if key in before]
     known = {control.id for control in report.catalogue.controls}
     return Comparison(
         version,
         score,
         same,
-        regressed=tuple(one for one in both if _RANK[one.after] < _RANK[one.before]),
-        fixed=tuple(one for one in both if _RANK[one.after] > _RANK[one.before]),
+        regressed=tuple(change for change in both if _RANK[change.after] < _RANK[change.before]),
+        fixed=tuple(change for change in both if _RANK[change.after] > _RANK[change.before]),
         removed=tuple(Change(key, *before[key], "") for key in before if key not in known),
         added=tuple(Change(key, now[key][0], "", now[key][1]) for key in now if key not in before),
     )
@@ -112,7 +112,7 @@ def _document(earlier: bytes) -> Any:
 
 def _controls(given: Any) -> dict[str, tuple[str, str]]:
     """Title and status of each control, by id."""
-    before = {str(one["id"]): (str(one["title"]), _known(one["status"])) for one in given}
+    before = {str(item["id"]): (str(item["title"]), _known(item["status"])) for item in given}
     if len(before) != len(given):
         raise ValueError("a control is in it twice")
     return before

@@ -81,14 +81,14 @@ class Grade:
     @property
     def only_waits(self) -> bool:
         """True if it does not pass for the sole reason that something is not built."""
-        return not self.trouble and all(one.ok or one.criterion.waits for one in self.findings)
+        return not self.trouble and all(finding.ok or finding.criterion.waits for finding in self.findings)
 
     @property
     def reason(self) -> str:
         """The reason why it does not pass, one line; "" when it does."""
         missed = [finding for finding in self.findings if not finding.ok]
-        missing = list(dict.fromkeys(one.criterion.waits for one in missed if one.criterion.waits))
-        broken = [one for one in missed if not one.criterion.waits]
+        missing = list(dict.fromkeys(item.criterion.waits for item in missed if item.criterion.waits))
+        broken = [item for item in missed if not item.criterion.waits]
         if self.trouble:
             return self.trouble
         if broken:
@@ -102,7 +102,7 @@ class Grade:
         passing = self.status is ControlStatus.PASS
         relevant = [finding.criterion for finding in self.findings if finding.ok == passing]
         ahead = ["the probe has to come to its end"] if self.trouble else []
-        return ahead + [f"{one.kind} {one.name}: {one.says}" for one in relevant]
+        return ahead + [f"{item.kind} {item.name}: {item.says}" for item in relevant]
 
     def to_dict(self) -> dict[str, Any]:
         control = self.control
@@ -136,11 +136,13 @@ def grade(control: Control, checks: Iterable[Check] | None, trouble: str = "") -
         known = given.get(check.name)
         if known is None or known.ok:  # of several answers the first that is not ok counts
             given[check.name] = check
-    unknown = sorted(given.keys() - {one.name for one in control.criteria if not one.waits})
+    unknown = sorted(given.keys() - {criterion.name for criterion in control.criteria if not criterion.waits})
     if unknown:
         trouble = trouble or f"the probe answers what nobody asked: {', '.join(unknown)}"
     missing = NO_PROBE if checks is None else UNANSWERED
-    return Grade(control, tuple(_finding(one, given, missing) for one in control.criteria), trouble)
+    return Grade(
+        control, tuple(_finding(criterion, given, missing) for criterion in control.criteria), trouble
+    )
 
 
 def _finding(criterion: Criterion, given: dict[str, Check], missing: str) -> Finding:
@@ -180,7 +182,7 @@ class AuditReport:
     def blockers(self) -> list[str]:
         """Ids of P0 controls that must not ship: those that fail, and if strict those that are partial."""
         bad = (ControlStatus.FAIL, ControlStatus.PARTIAL) if self.strict else (ControlStatus.FAIL,)
-        return [one.control.id for one in self.grades if _is_p0(one) and one.status in bad]
+        return [item.control.id for item in self.grades if _is_p0(item) and item.status in bad]
 
     @property
     def exit_code(self) -> int:
@@ -193,8 +195,8 @@ class AuditReport:
     def queue(self) -> list[Grade]:
         """The failing grades, in the order in which to mend them."""
         place = {control_id: number for number, control_id in enumerate(self.catalogue.fix_order)}
-        open_ = [one for one in self.grades if one.status is not ControlStatus.PASS]
-        return sorted(open_, key=lambda one: place[one.control.id])
+        open_ = [item for item in self.grades if item.status is not ControlStatus.PASS]
+        return sorted(open_, key=lambda item: place[item.control.id])
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document, the same bytes for the same answers."""
@@ -208,7 +210,7 @@ class AuditReport:
             "fail_under": self.fail_under,
             "exit_code": self.exit_code,
             "blockers": self.blockers,
-            "queue": [one.control.id for one in self.queue],
+            "queue": [item.control.id for item in self.queue],
             "outcomes": self._roll_up(lambda control: control.outcome),
             "upstream_outcomes": self._roll_up(lambda control: control.upstream_outcome),
             "controls": [grade.to_dict() for grade in self.grades],
@@ -217,25 +219,25 @@ class AuditReport:
     def _roll_up(self, outcome_of: Callable[[Control], str]) -> list[dict[str, Any]]:
         rows = []
         for outcome in self.catalogue.outcomes:
-            grades = [one for one in self.grades if outcome_of(one.control) == outcome.id]
+            grades = [item for item in self.grades if outcome_of(item.control) == outcome.id]
             if grades:
                 rows.append({**vars(outcome), **_summary(grades)})
         return rows
 
 
 def _summary(grades: list[Grade]) -> dict[str, Any]:
-    open_ = [str(one.control.severity) for one in grades if one.status is not ControlStatus.PASS]
+    open_ = [str(item.control.severity) for item in grades if item.status is not ControlStatus.PASS]
     return {
-        **{str(status): sum(one.status is status for one in grades) for status in ControlStatus},
+        **{str(status): sum(item.status is status for item in grades) for status in ControlStatus},
         "score": round(_score(grades), 4),
         "worst": min(open_, default=""),
-        "controls": [one.control.id for one in grades],
+        "controls": [item.control.id for item in grades],
     }
 
 
 def _score(grades: Iterable[Grade]) -> float:
     worth = {ControlStatus.PASS: 1.0, ControlStatus.PARTIAL: 0.5, ControlStatus.FAIL: 0.0}
-    values = [worth[one.status] for one in grades]
+    values = [worth[item.status] for item in grades]
     return sum(values) / len(values) if values else 0.0
 
 

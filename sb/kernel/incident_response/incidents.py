@@ -139,33 +139,33 @@ class Incidents:
 def _replayed(statements: Iterable[Statement]) -> dict[str, Incident]:
     found: dict[str, Incident] = {}
     for statement in statements:
-        said, at = statement.text, iso_micros(statement.event.at)
-        known = found.get(said.get("id", ""))
+        fields, at = statement.text, iso_micros(statement.event.at)
+        known = found.get(fields.get("id", ""))
         if statement.event.kind == INCIDENT_OPENED:
-            opened = _opened(statement, said, at)
+            opened = _opened(statement, fields, at)
             if opened is not None and known is None:
                 found[opened.id] = opened
         elif known is not None and known.open and not statement.doubt:
             found[known.id] = replace(
-                known, closed_at=at, closed_by=statement.by, outcome=said.get("reason", "")
+                known, closed_at=at, closed_by=statement.by, outcome=fields.get("reason", "")
             )
     return found
 
 
-def _opened(statement: Statement, said: dict[str, str], at: str) -> Incident | None:
+def _opened(statement: Statement, fields: dict[str, str], at: str) -> Incident | None:
     """The incident of a statement; None for one that cannot be read, since nothing hangs on it."""
     try:
-        impact = Impact(said["impact"]) if said["impact"] else None
-        reach = Reach(said["reach"]) if said["reach"] else None
+        impact = Impact(fields["impact"]) if fields["impact"] else None
+        reach = Reach(fields["reach"]) if fields["reach"] else None
         return Incident(
-            said["id"],
-            said["title"],
-            Severity(said["severity"]),
+            fields["id"],
+            fields["title"],
+            Severity(fields["severity"]),
             impact,
             reach,
-            said["kill"],
+            fields["kill"],
             statement.by,
-            said["reason"],
+            fields["reason"],
             at,
         )
     except (KeyError, ValueError):

@@ -90,6 +90,10 @@ def settle(log: EventLog, authority: Authority, lines: Iterable[StatementLine], 
 
 def _facts(line: StatementLine) -> dict[str, object]:
     """The facts that a line states, without its place and its person."""
-    said = line.signed.get("statement") if isinstance(line.signed, dict) else None
+    statement = line.signed.get("statement") if isinstance(line.signed, dict) else None
     own = ("action", "database", "after", "at", "by", "key")
-    return {name: value for name, value in said.items() if name not in own} if isinstance(said, dict) else {}
+    return (
+        {name: value for name, value in statement.items() if name not in own}
+        if isinstance(statement, dict)
+        else {}
+    )

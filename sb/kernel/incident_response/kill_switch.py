@@ -30,7 +30,7 @@ _VERSION = "SELECT " + " + ".join(
     " AND substr(kind, 1, 7) <> 'kernel.'), 0)"
     for reference, kind in ((KILLS, KILL_THROWN), (KILLS, KILL_LIFTED), (OPERATORS, OPERATOR_CHANGED))
 )
-_CHANGING = tuple(one for one in SafetyClass if one is not SafetyClass.READ_ONLY)
+_CHANGING = tuple(safety_class for safety_class in SafetyClass if safety_class is not SafetyClass.READ_ONLY)
 _Active = dict[str, Kill]  # by name
 
 
@@ -260,7 +260,7 @@ def _fitting(
 ) -> Kill | None:
     """The first of these kills that stops such a call."""
     own = (f"agent:{agent}", f"run:{run_id}")
-    wide = () if recovers else ("global", f"tool:{tool_id}", *[f"class:{one}" for one in classes])
+    wide = () if recovers else ("global", f"tool:{tool_id}", *[f"class:{class_}" for class_ in classes])
     for name in wide + own:
         if name in active:
             return active[name]
@@ -269,10 +269,10 @@ def _fitting(
 
 def _thrown(statement: Statement) -> Kill:
     """The kill of a statement; one that cannot be read might stop anything, so it stops everything."""
-    event, said = statement.event, statement.text
+    event, fields = statement.event, statement.text
     try:
-        scope, target = parse_scope(said["scope"], said["target"])
-        reason, people = said["reason"], int(statement.facts["people"])
+        scope, target = parse_scope(fields["scope"], fields["target"])
+        reason, people = fields["reason"], int(statement.facts["people"])
     except (KeyError, ValueError, TypeError, UsageError):
         scope, target, people = KillScope.GLOBAL, "", 1
         reason = f"row {event.seq} of the log is a kill that cannot be read"
@@ -282,8 +282,8 @@ def _thrown(statement: Statement) -> Kill:
 
 
 def _lift(active: _Active, statement: Statement) -> None:
-    said = statement.text
-    name = name_of(said.get("scope", ""), said.get("target", ""))
+    fields = statement.text
+    name = name_of(fields.get("scope", ""), fields.get("target", ""))
     kill = active.get(name)
     if kill is None:
         return

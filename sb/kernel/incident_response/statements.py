@@ -93,7 +93,7 @@ class Statements:
             on_log[event.hash] = self._statement(event, before, outside)
             before = event.hash
         in_file = [on_log.get(line.hash) or self._lost(line) for line in lines]
-        return [*in_file, *(one for key, one in on_log.items() if key not in known)]
+        return [*in_file, *(statement for key, statement in on_log.items() if key not in known)]
 
     def _recorded(self) -> Recorded:
         if self._file is None:
@@ -132,9 +132,9 @@ class Statements:
             self._log.stream, line.seq, line.at, line.kind, about, "", "", line.hash, {"signed": line.signed}
         )
         facts = line.signed.get("statement") if isinstance(line.signed, dict) else None
-        said = facts if isinstance(facts, dict) else {}
-        by = str(said.get("by", "somebody"))
-        return Statement(event, said, by, signed=False, doubt="it is gone from the log", lost=True)
+        statement = facts if isinstance(facts, dict) else {}
+        by = str(statement.get("by", "somebody"))
+        return Statement(event, statement, by, signed=False, doubt="it is gone from the log", lost=True)
 
     def _before_enrolment(self, event: Event) -> bool:
         """True if nobody was enrolled on this log yet, so that nothing could be signed."""
@@ -166,8 +166,8 @@ class Statements:
         signed = signed_statement(by, {"action": kind, **facts, **place})
         if not anybody:
             self._authority.verify(signed)
-        said = {"by": by.name, "reason": facts["reason"]}
-        event_id = write.append(kind, said, Subject(call_id=self._reference), {"signed": signed})
+        untrusted = {"by": by.name, "reason": facts["reason"]}
+        event_id = write.append(kind, untrusted, Subject(call_id=self._reference), {"signed": signed})
         if self._file is not None:
             head = write.head
             line = StatementLine(
@@ -198,10 +198,12 @@ class Statements:
         known = {line.hash for line in recorded.lines}
         lines = [] if recorded.here else [StatementLine(*self._place())]
         for reference in (self._reference,) if recorded.known else REFERENCES:
-            for one in Statements(self._log, self._authority, reference).read():
-                if one.event.hash in known or (one.doubt and not may_be_anybody(one.event.kind)):
+            for statement in Statements(self._log, self._authority, reference).read():
+                if statement.event.hash in known or (
+                    statement.doubt and not may_be_anybody(statement.event.kind)
+                ):
                     continue
-                event, place = one.event, self._place()
+                event, place = statement.event, self._place()
                 signed = (event.payload or {}).get("signed")
                 line = StatementLine(*place, reference, event.seq, event.hash, event.at, event.kind, signed)
                 lines.append(line)

@@ -49,11 +49,11 @@ def fits_commands(rule: PolicyRule, args: dict[str, Any], *, allows: bool) -> bo
         return all(
             line.understood
             and line.argvs
-            and all(any(surely_runs(one, argv) for one in patterns) for argv in line.argvs)
+            and all(any(surely_runs(pattern, argv) for pattern in patterns) for argv in line.argvs)
             for line in lines
         )
     return any(
-        not line.understood or any(may_run(one, argv) for argv in line.argvs for one in patterns)
+        not line.understood or any(may_run(pattern, argv) for argv in line.argvs for pattern in patterns)
         for line in lines
     )
 
@@ -80,13 +80,13 @@ def _lines(args: dict[str, Any]) -> Iterator[str | None]:
         if isinstance(value, str) and value.strip():
             yield value
         elif isinstance(value, list) and value:
-            if all(isinstance(one, str) for one in value):
+            if all(isinstance(item, str) for item in value):
                 yield from (value if name == "commands" else [shlex.join(value), " ".join(value)])
             else:
                 yield None
     for name in VECTORS:
         value = args.get(name)
-        if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+        if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
             stdin = args.get("stdin")
             given = f" <<< {shlex.quote(stdin)}" if isinstance(stdin, str) and stdin else ""
             yield shlex.join(value) + given

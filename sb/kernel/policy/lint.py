@@ -49,8 +49,11 @@ def unmatched(rule: PolicyRule, tool_ids: Collection[str], agents: Collection[st
     idle = [pattern for pattern in rule.tools if not _fits_any(pattern, tool_ids)]
     strangers = [pattern for pattern in rule.agents if agents and not _fits_any(pattern, agents)]
     return [
-        *(f"{rule.name}: no registered tool fits {one}{nearest(one, tool_ids)}" for one in idle),
-        *(f"{rule.name}: no configured agent fits {one}{nearest(one, agents)}" for one in strangers),
+        *(f"{rule.name}: no registered tool fits {item}{nearest(item, tool_ids)}" for item in idle),
+        *(
+            f"{rule.name}: no configured agent fits {stranger}{nearest(stranger, agents)}"
+            for stranger in strangers
+        ),
     ]
 
 
@@ -71,7 +74,7 @@ def _covers(denial: PolicyRule, rule: PolicyRule) -> bool:
 
 
 def _all_within(narrow: Sequence[str], broad: Sequence[str]) -> bool:
-    return all(any(_within(one, other) for other in broad) for one in narrow)
+    return all(any(_within(item, other) for other in broad) for item in narrow)
 
 
 def _within(narrow: str, broad: str) -> bool:

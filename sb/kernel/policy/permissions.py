@@ -138,7 +138,9 @@ class ToolPolicy:
     ) -> PolicyDecision:
         verdict = rules.decide(spec.tool_id, agent_name, spec.effective_class, args)
         if STOOD_FOR in spec.metadata and (others := stood_for(spec, args)):
-            verdict = rules.joined(verdict, [rules.decide(one, agent_name, of, args) for one, of in others])
+            verdict = rules.joined(
+                verdict, [rules.decide(other, agent_name, of, args) for other, of in others]
+            )
         if verdict.effect == DENY:
             rule = verdict.hits[0].rule if verdict.hits else NOT_ALLOWED
             reason = (

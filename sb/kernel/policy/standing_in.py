@@ -17,6 +17,6 @@ def stood_for(spec: ToolSpec, args: Mapping[str, Any]) -> Sequence[tuple[str, Sa
     if not known:
         return ()
     named = args.get(spec.metadata.get(STANDS_IN, ""))
-    if isinstance(named, list) and named and all(one in known for one in named):
-        return [(one, known[one]) for one in named]
+    if isinstance(named, list) and named and all(item in known for item in named):
+        return [(item, known[item]) for item in named]
     return list(known.items())

@@ -89,7 +89,7 @@ class Reversal:
 
     def queued(self, write: LogWrite, call: ToolCall, approval_id: str) -> None:
         """Put it on the list of what a person has to look at."""
-        reason = "; ".join(one["reason"] for one in call.reasons)
+        reason = "; ".join(item["reason"] for item in call.reasons)
         open_escalation(self._store, write, self._ref, self._cause, reason, approval_id)
 
     def claim(self, write: LogWrite, call: ToolCall) -> None:
@@ -151,8 +151,8 @@ def _begun_before(store: MutationStore, ref: MutationRef) -> str:
         if event.kind != RECOVERY_BEGUN or begun.get("mutation") != ref.mutation_id:
             continue
         run_id, call_id = str(begun["run"]), str(begun["call"])
-        ended = [one.payload or {} for one in store.log.events(run_id=run_id, call_id=call_id)]
-        if not any(one.get("state") == IntentState.FAILED for one in ended):
+        ended = [item.payload or {} for item in store.log.events(run_id=run_id, call_id=call_id)]
+        if not any(item.get("state") == IntentState.FAILED for item in ended):
             return call_id
     return ""
 

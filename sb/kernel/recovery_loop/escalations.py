@@ -153,7 +153,7 @@ class Escalations:
         values = (agent, limit or -1) if agent else (limit or -1,)
         rows = self.log.database.query(f"{_SELECT}{where}{own} ORDER BY x.number DESC LIMIT +?", values)
         found = [self._escalation(row) for row in rows]
-        return [one for one in found if everything or one.state in UNSETTLED]
+        return [escalation for escalation in found if everything or escalation.state in UNSETTLED]
 
     def get(self, reference: str) -> Escalation:
         """One escalation by its id, or the newest of a mutation, an approval or a call by theirs.
@@ -168,11 +168,16 @@ class Escalations:
             "x.id = ? OR x.approval_id = ? OR x.call_id = ? OR x.mutation_id = ?",
             (reference, reference or None, reference, mutation),
         )
-        for one in found:
-            if reference in (one.id, one.approval_id, one.call_id, one.mutation_id):
-                return one
+        for escalation in found:
+            if reference in (
+                escalation.id,
+                escalation.approval_id,
+                escalation.call_id,
+                escalation.mutation_id,
+            ):
+                return escalation
         shown = one_line(reference, 40)
-        near = nearest(reference, [one.id for one in self.page(everything=True)])
+        near = nearest(reference, [item.id for item in self.page(everything=True)])
         raise NotFoundError(f"no escalation {shown!r}{near}", "sb recovery list --all shows them")
 
     def confirm(self, found: Escalation) -> None:
@@ -191,9 +196,9 @@ class Escalations:
         same = event is not None and event.kind == RECOVERY_ESCALATED
         if event is not None:
             about = event.subject._replace(trace_id="")
-            said = event.payload or {"cause": found.cause, "approval_id": found.approval_id}
+            payload = event.payload or {"cause": found.cause, "approval_id": found.approval_id}
             same &= about == Subject(found.run_id, "", found.agent, found.tool_id, found.call_id)
-            same &= (said.get("cause"), said.get("approval_id")) == (found.cause, found.approval_id)
+            same &= (payload.get("cause"), payload.get("approval_id")) == (found.cause, found.approval_id)
         whose = self.log.database.query(
             "SELECT call_id FROM mutations WHERE id = (SELECT mutation_id FROM escalations WHERE number = ?)",
             (found.number,),
@@ -240,9 +245,9 @@ class Escalations:
     def _dismissal(self, escalation_id: str, call_id: str) -> tuple[str, str]:
         """The operator who dismissed it, and the reason."""
         rows = self.log.database.query(_DISMISSED, (call_id, RECOVERY_DISMISSED))
-        for said in (_said(payload) for (payload,) in rows):
-            if said.get("escalation") == escalation_id:
-                return str(said.get("by", "")), str(said.get("reason", ""))
+        for row in (_said(payload) for (payload,) in rows):
+            if row.get("escalation") == escalation_id:
+                return str(row.get("by", "")), str(row.get("reason", ""))
         return "", ""
 
     def _state(
@@ -267,7 +272,7 @@ def _why(payload: str | None) -> str:
 def _said(payload: str | None) -> dict[str, Any]:
     damaged = {"reason": "(damaged)"}
     try:
-        said = json.loads(payload or "{}")
+        fields = json.loads(payload or "{}")
     except (ValueError, RecursionError):
         return damaged
-    return said if isinstance(said, dict) else damaged
+    return fields if isinstance(fields, dict) else damaged

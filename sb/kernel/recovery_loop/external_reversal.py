@@ -49,8 +49,8 @@ class ExternalReversal:
                 RUN_STARTED, {"intent": f"undo {ref.mutation_id}"}, Subject(run_id, "", RECOVERY_AGENT)
             )
             reverses = {"reverses": ref.mutation_id}
-            said = {"args": ref.shown_args()}
-            self._intent = write.append(TOOL_DISPATCH, said, self._subject, facts | reverses)
+            untrusted = {"args": ref.shown_args()}
+            self._intent = write.append(TOOL_DISPATCH, untrusted, self._subject, facts | reverses)
             number = store.number(ref.mutation_id)
             self._intents.open(write, self._intent, self._subject, step, owner, deadline, reverses=number)
 
@@ -73,9 +73,9 @@ class ExternalReversal:
     def _settle(self, state: IntentState, error: str) -> None:
         facts = {"phase": "outcome", "state": state, "reverses": self._ref.mutation_id}
         intent = {"intent": self._intent - self._store.log.first_id}
-        said = {"error": safe_line(scrub(error, secrets_of(self._ref)))} if error else {}
+        untrusted = {"error": safe_line(scrub(error, secrets_of(self._ref)))} if error else {}
         with self._store.log.write(power=True) as write:
-            write.append(TOOL_DISPATCH, said, self._subject, facts | intent)
+            write.append(TOOL_DISPATCH, untrusted, self._subject, facts | intent)
             self._intents.close(write, self._intent, state)
             after = AFTER.get(state)
             if after is not None:

@@ -72,9 +72,9 @@ def ask_a_person(ref: MutationRef) -> RecoveryApprovalMode:
     return RecoveryApprovalMode.HUMAN
 
 
-def stricter(one: RecoveryApprovalMode, other: RecoveryApprovalMode) -> RecoveryApprovalMode:
+def stricter(mode: RecoveryApprovalMode, other: RecoveryApprovalMode) -> RecoveryApprovalMode:
     """The mode that asks more people."""
-    return max(one, other, key=_STRICTNESS.index)
+    return max(mode, other, key=_STRICTNESS.index)
 
 
 def registry_approval_resolver(registry: ToolRegistry) -> ApprovalResolver:
@@ -158,8 +158,8 @@ class RecoveryLoop:
     ) -> RuntimeDecisionRecord:
         approval_id = ""
         if self._escalate is not None:
-            approval_id, said = self._escalate(ref, event, why)
-            why += f"; {said}" if said else ""
+            approval_id, notice = self._escalate(ref, event, why)
+            why += f"; {notice}" if notice else ""
         return self._decision(CompensationKind.ESCALATED, ref, event, mode, why, approval_id=approval_id)
 
     def _decision(

@@ -29,7 +29,7 @@ def purge(
     Raises:
         CannotKeep: another process holds the store.
     """
-    held = snapshots.size()
-    said = {"by": by, "reason": reason} | ({"older_than": older_than} if older_than else {})
-    log.append(RECOVERY_PURGED, said, Subject(), {"snapshots": held.packs, "bytes": held.stored})
+    size = snapshots.size()
+    untrusted = {"by": by, "reason": reason} | ({"older_than": older_than} if older_than else {})
+    log.append(RECOVERY_PURGED, untrusted, Subject(), {"snapshots": size.packs, "bytes": size.stored})
     return snapshots.purge(older_than=before)

@@ -148,14 +148,16 @@ class Recovery:
         plans: list[Plan] = []
         for ref in self._newest_first(refs):
             plan = self.plan(ref)
-            if plan.checked and not plan.ok and any(one.ok for one in plans):
+            if plan.checked and not plan.ok and any(item.ok for item in plans):
                 detail = f"not as it is now: {plan.detail}; looked at again once those above are undone"
                 plan = replace(plan, ok=True, detail=detail, checked=False)
             plans.append(plan)
         return plans
 
     def _newest_first(self, refs: list[MutationRef]) -> list[MutationRef]:
-        return sorted(refs, key=lambda one: self.mutations.number(one.mutation_id), reverse=True)
+        return sorted(
+            refs, key=lambda mutation_ref: self.mutations.number(mutation_ref.mutation_id), reverse=True
+        )
 
     def undo(
         self,
@@ -327,9 +329,9 @@ class Recovery:
 
     def note(self, event: AssumptionInvalidated) -> None:
         """Put on the log that an assumption turned false."""
-        said = {"assumption": assumption_name(event.assumption_ref), "reason": event.reason}
+        untrusted = {"assumption": assumption_name(event.assumption_ref), "reason": event.reason}
         facts = {"mutation": event.mutation_id} if event.mutation_id else {}
-        self.log.append(RECOVERY_INVALIDATED, said, Subject(event.run_id), facts)
+        self.log.append(RECOVERY_INVALIDATED, untrusted, Subject(event.run_id), facts)
 
     def record(self, decision: RuntimeDecisionRecord) -> None:
         """Keep a decision of the recovery loop on the log, tied to the call that it is about."""
@@ -377,10 +379,18 @@ class Recovery:
 
     def perform_approved(self) -> list[Undone]:
         """Perform the reversals that people agreed to elsewhere, in the queue of approvals, and nobody performed yet."""
-        approved = [one for one in self.escalations.page(limit=0) if one.state is EscalationState.APPROVED]
+        approved = [
+            escalation
+            for escalation in self.escalations.page(limit=0)
+            if escalation.state is EscalationState.APPROVED
+        ]
         # Two causes may have led to one.
-        by_mutation = {one.mutation_id: one for one in approved if one.mutation_id}
-        return [self._perform(one, self.mutations.get(name)) for name, one in by_mutation.items()]
+        by_mutation = {
+            escalation.mutation_id: escalation for escalation in approved if escalation.mutation_id
+        }
+        return [
+            self._perform(escalation, self.mutations.get(name)) for name, escalation in by_mutation.items()
+        ]
 
     def _perform(self, found: Escalation, ref: MutationRef) -> Undone:
         ctx = self._undoing(ref, found.cause)

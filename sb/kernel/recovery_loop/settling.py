@@ -98,14 +98,14 @@ class Settling:
             self._require_way_back(intent, result)
         about = settlement(self._log, intent, verdict)
         signed = self._recovery.approvals.signed(by, "settle", about, reason)
-        said = {"verdict": str(verdict), "by": by.name, "reason": reason}
+        untrusted = {"verdict": str(verdict), "by": by.name, "reason": reason}
         if intent.workflow:
-            decision, happened = Decision(said, signed), verdict is Settlement.DONE
+            decision, happened = Decision(untrusted, signed), verdict is Settlement.DONE
             journal = WorkflowJournal(self._log)
             journal.settle(intent.workflow, intent.step, result, done=happened, decision=decision)
             return None
         happened = verdict is not Settlement.NOT_DONE
-        mutation_id = self._record(intent, happened, result, said, {"signed": signed})
+        mutation_id = self._record(intent, happened, result, untrusted, {"signed": signed})
         if verdict is not Settlement.COMPENSATE:
             return None
         return self._recovery.undo(self._recovery.mutations.get(mutation_id), by, reason)
@@ -135,12 +135,12 @@ class Settling:
         if not isinstance(answer.get("done"), bool):
             raise NoVerdict(f"{tool} could not tell: {found.error_message or 'it did not answer done'}")
         verdict = Settlement.DONE if answer["done"] else Settlement.NOT_DONE
-        said = {"verdict": str(verdict), "by": f"probe {tool}", "reason": str(answer.get("detail", ""))}
-        self._record(intent, answer["done"], answer.get("result"), said, {"probe": found.call_id})
+        untrusted = {"verdict": str(verdict), "by": f"probe {tool}", "reason": str(answer.get("detail", ""))}
+        self._record(intent, answer["done"], answer.get("result"), untrusted, {"probe": found.call_id})
         return verdict
 
     def _record(
-        self, intent: Intent, happened: bool, result: Any, said: dict[str, str], facts: dict[str, Any]
+        self, intent: Intent, happened: bool, result: Any, untrusted: dict[str, str], facts: dict[str, Any]
     ) -> str:
         """Put it on the log and take the call from the list; returns the id of what it left behind, if anything."""
         try:
@@ -152,19 +152,19 @@ class Settling:
         with self._log.write(power=True) as write:
             if not write.execute("SELECT 1 FROM intents WHERE id = ?", (intent.id,)).fetchone():
                 raise NotFoundError(f"{intent.call_id} was settled by another person meanwhile")
-            write.append(RECOVERY_SETTLED, said, subject, facts)
+            write.append(RECOVERY_SETTLED, untrusted, subject, facts)
             outcome: dict[str, Any] = {"phase": "settled", "state": state}
             if intent.reverses:
                 ref = self._recovery.mutations.id_of(write.execute, intent.reverses)
                 outcome["reverses"] = ref
-            kept = self._kept(intent, value, len(encoded)) if happened and intent.step else None
-            if kept is not None:
-                outcome["step_digest"] = kept.digest()
+            step_result = self._kept(intent, value, len(encoded)) if happened and intent.step else None
+            if step_result is not None:
+                outcome["step_digest"] = step_result.digest()
             mutation_id, event_id = self._bind(write, intent, subject, value, outcome, happened)
             self._intents.close(write, intent.id, state)
             write.execute(_NOT_OPEN_ANY_MORE, (intent.call_id,))
-            if kept is not None:
-                self._intents.record_step(write, kept, event_id, intent.call_id)
+            if step_result is not None:
+                self._intents.record_step(write, step_result, event_id, intent.call_id)
             if intent.reverses:
                 after = AFTER[state]
                 self._recovery.mutations.move(write, intent.reverses, MutationState.REVERSING, after)
@@ -213,7 +213,10 @@ class Settling:
         tool = self._recovery.executor.registry.tool(intent.tool_id)
         if tool is None or tool.reversal_fingerprint != begun["fingerprint"]:
             return None
-        named = [one if isinstance(one, str) else Assumption(**one) for one in begun["assumptions"]]
+        named = [
+            assumption if isinstance(assumption, str) else Assumption(**assumption)
+            for assumption in begun["assumptions"]
+        ]
         sources = sources_of(begun["args"], value, intent.call_id, intent.idempotency_key)
         spec: ReversalSpec = tool.reversal
         hidden = hidden_names(tool.spec, begun["args"])

@@ -102,7 +102,7 @@ def variant(
 
 
 def _only(ref: MutationRef, path: str) -> tuple[dict[str, Any], bool]:
-    if path not in paths_of(ref) and not any(path.startswith(f"{one}/") for one in paths_of(ref)):
+    if path not in paths_of(ref) and not any(path.startswith(f"{item}/") for item in paths_of(ref)):
         shown = shorten_middle(path, 80)
         raise NoReversalToken(f"{ref.mutation_id} did not change {shown}", f"sb undo show {ref.mutation_id}")
     rows = ref.reversal_args.get(_FILES)

@@ -78,16 +78,16 @@ class RecoveryTables:
         Args:
             pruned_through: the key of the last event whose payload may have been pruned.
         """
-        kept = dict(execute("SELECT id, state FROM mutations"))
+        mutations = dict(execute("SELECT id, state FROM mutations"))
         self._check_owners(execute, report)
         first = self._log.first_id
         for row_id, state in self._states.items():
-            found = kept.pop(row_id, None)
+            found = mutations.pop(row_id, None)
             if found is None:
                 report(f"the undo record that row {row_id - first} bound is gone")
             elif found != state:
                 report(f"what row {row_id - first} did is {found}, and the log says {state}")
-        for row_id in kept:
+        for row_id in mutations:
             if row_id > pruned_through:
                 report(f"row {row_id - first} has an undo record that the log does not know")
         if self._log.keyed:
@@ -119,17 +119,17 @@ class RecoveryTables:
         for values in cursor.fetchall():
             found = dict(zip(columns, values, strict=True))
             key = (found["call_id"], found["cause"])
-            said = self._escalated.pop(key, None)
-            if said is None:
+            record = self._escalated.pop(key, None)
+            if record is None:
                 if not self._log.first_id < found["event_id"] <= pruned_through:
                     report(f"what a person has to look at of call {key[0]} is not what the log says")
                 continue
             if (
                 pruned_through > self._log.first_id
             ):  # an earlier event of it, which gave the id, may be pruned
-                wanted = {name: value for name, value in said.items() if name != "id"}
+                wanted = {name: value for name, value in record.items() if name != "id"}
             else:
-                wanted = said | {"number": numbers[key]}
+                wanted = record | {"number": numbers[key]}
             for name in wanted:
                 if found[name] != wanted[name]:
                     report(f"escalations {found['id']}: {name} is not what the log says")

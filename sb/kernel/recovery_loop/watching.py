@@ -97,7 +97,7 @@ class AssumptionCheck:
     def _add_said_false(self, found: AssumptionReport) -> None:
         """Add assumptions that the log called false before they could be recovered from."""
         log, mutations = self._recovery.log, self._recovery.mutations
-        known = {(one.assumption_ref, one.mutation_id) for one in found.false}
+        known = {(invalidated.assumption_ref, invalidated.mutation_id) for invalidated in found.false}
         for ref, run_id, number, event_id in log.database.query(_SAID_FALSE, (RECOVERY_INVALIDATED,)):
             mutation = mutations.numbered(number)
             known_as = (ref, mutation.mutation_id)
@@ -109,12 +109,12 @@ class AssumptionCheck:
                 continue
             row = log.database.query(f"SELECT {EVENT_COLUMNS} FROM events WHERE id = ?", (event_id,))[0]
             try:
-                said = sound(log, row).payload or {}
+                payload = sound(log, row).payload or {}
             except StoreCorrupt as error:
                 found.unclear.append(error.message)
                 continue
-            if said.get("mutation", mutation.mutation_id) == mutation.mutation_id:
-                reason = str(said.get("reason", ""))
+            if payload.get("mutation", mutation.mutation_id) == mutation.mutation_id:
+                reason = str(payload.get("reason", ""))
                 found.false.append(AssumptionInvalidated(ref, run_id, reason, mutation.mutation_id))
                 known.add(known_as)
 

@@ -75,15 +75,17 @@ def check_with(model: Model, text: str, origin: str) -> AttackVerdict:
     found = list[AttackFinding]()
     highest = 0.0
     for part, offset in _parts(text):
-        for score, one in _judged(model, part, trusted, 0):
+        for score, finding in _judged(model, part, trusted, 0):
             highest = max(highest, score)
-            if one is not None:
-                found.append(_moved(one, offset))
+            if finding is not None:
+                found.append(_moved(finding, offset))
     found.sort(key=lambda one: -one.score)
-    kept = sorted(_apart(found), key=lambda one: one.start)
-    categories = tuple(dict.fromkeys(one.category for one in sorted(kept, key=lambda one: -one.score)))
+    findings = sorted(_apart(found), key=lambda item: item.start)
+    categories = tuple(
+        dict.fromkeys(item.category for item in sorted(findings, key=lambda item: -item.score))
+    )
     read = min(len(text), _longest(text))
-    return AttackVerdict(bool(kept), highest, categories, tuple(kept), read == len(text), read)
+    return AttackVerdict(bool(findings), highest, categories, tuple(findings), read == len(text), read)
 
 
 def _longest(text: str) -> int:
@@ -111,21 +113,21 @@ def _judged(
     sums = model.words.running_sums(words)
     for window in parts:
         score = _score(model, window, (sums[window.until] - sums[window.first]) * share_of_words(window))
-        one = None
+        finding = None
         if score >= threshold:
             start, end = plain.original(window.start), plain.original(max(window.end - 1, 0)) + 1
-            one = AttackFinding(start, end, _rule(model, window), _category(model, window), score)
-        yield score, one
+            finding = AttackFinding(start, end, _rule(model, window), _category(model, window), score)
+        yield score, finding
     if depth == _DEEPEST:
         return
     for hidden in hidden_texts(plain.text):
         for score, inner in _judged(model, hidden.text, trusted, depth + 1):
-            one = None
+            finding = None
             if inner is not None:
                 start = plain.original(hidden.start)
                 end = plain.original(max(hidden.end - 1, 0)) + 1
-                one = AttackFinding(start, end, f"{hidden.how}: {inner.rule}", inner.category, score)
-            yield score, one
+                finding = AttackFinding(start, end, f"{hidden.how}: {inner.rule}", inner.category, score)
+            yield score, finding
 
 
 def read_windows(lexicon: Lexicon, plain: Plain, trusted: bool) -> tuple[Words, Iterator[Window]]:
@@ -159,18 +161,20 @@ def _category(model: Model, window: Window) -> Category:
     return Category(max(sums, key=lambda name: sums[name]))
 
 
-def _moved(one: AttackFinding, offset: int) -> AttackFinding:
+def _moved(finding: AttackFinding, offset: int) -> AttackFinding:
     if not offset:
-        return one
-    return AttackFinding(one.start + offset, one.end + offset, one.rule, one.category, one.score)
+        return finding
+    return AttackFinding(
+        finding.start + offset, finding.end + offset, finding.rule, finding.category, finding.score
+    )
 
 
 def _apart(found: list[AttackFinding]) -> list[AttackFinding]:
     """The findings of highest score that do not overlap, at most `_MOST_FINDINGS`."""
-    kept = list[AttackFinding]()
-    for one in found:
-        if len(kept) == _MOST_FINDINGS:
+    findings = list[AttackFinding]()
+    for item in found:
+        if len(findings) == _MOST_FINDINGS:
             break
-        if all(one.end <= other.start or other.end <= one.start for other in kept):
-            kept.append(one)
-    return kept
+        if all(item.end <= other.start or other.end <= item.start for other in findings):
+            findings.append(item)
+    return findings

@@ -22,14 +22,14 @@ def texts_in(value: Any) -> Iterator[str]:
     """The texts of a plain JSON value, however deep, names of fields included; at most so many."""
     waiting, left = [value], _MOST_TEXTS
     while waiting and left:
-        one = waiting.pop()
-        if isinstance(one, str):
+        item = waiting.pop()
+        if isinstance(item, str):
             left -= 1
-            yield one
-        elif isinstance(one, dict):
-            waiting += [*reversed(one.values()), *reversed(one.keys())]
-        elif isinstance(one, list | tuple):
-            waiting += reversed(one)
+            yield item
+        elif isinstance(item, dict):
+            waiting += [*reversed(item.values()), *reversed(item.keys())]
+        elif isinstance(item, list | tuple):
+            waiting += reversed(item)
 
 
 def check_written(value: Any, *, origin: str = Origin.TOOL) -> tuple[AttackVerdict, str]:
@@ -40,7 +40,7 @@ def check_written(value: Any, *, origin: str = Origin.TOOL) -> tuple[AttackVerdi
 
 def sentence(what: str, verdict: AttackVerdict) -> str:
     """The warning beside a text."""
-    kinds = " and ".join(one.replace("_", " ") for one in verdict.categories)
+    kinds = " and ".join(category.replace("_", " ") for category in verdict.categories)
     return f"{what} contains text that reads like an attack on you ({kinds}). {DATA_ONLY}"
 
 
@@ -55,15 +55,15 @@ def record_attack(
     Raises:
         SBError: it cannot be recorded.
     """
-    worst = max(verdict.findings, key=lambda one: one.score)
+    worst = max(verdict.findings, key=lambda finding: finding.score)
     untrusted = {"excerpt": one_line(text[worst.start : worst.end], _EXCERPT)}
     trusted = {
         "place": place,
         "action": action,
-        "categories": [str(one) for one in verdict.categories],
+        "categories": [str(category) for category in verdict.categories],
         "score": round(verdict.score, 3),
         "rule": worst.rule,
-        "spans": [list(one.span) for one in verdict.findings],
+        "spans": [list(finding.span) for finding in verdict.findings],
         "complete": verdict.complete,
     }
     log.append(ATTACK_FOUND, untrusted, subject, trusted)

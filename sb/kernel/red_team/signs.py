@@ -136,7 +136,7 @@ class Lexicon:
                     self._words.setdefault(entry, []).append(concept)
         for phrases in self._phrases.values():
             for known in phrases.values():
-                known.sort(key=lambda one: -len(one[0]))
+                known.sort(key=lambda item: -len(item[0]))
         self._lengths = sorted({len(stem) for stem in self._stems}, reverse=True)
         self._starts = frozenset(stem[:2] for stem in self._stems)
         self._scripts = scripts
@@ -151,7 +151,7 @@ class Lexicon:
         found = self._words.get(word)
         if found is None and word[:2] in self._starts:
             stems = (self._stems.get(word[:length]) for length in self._lengths if length <= len(word))
-            found = next((one for one in stems if one), None)
+            found = next((stem for stem in stems if stem), None)
         phrases = self._phrases.get(word, {})
         return (found or [], phrases) if found or phrases else None
 
@@ -187,7 +187,7 @@ class Lexicon:
             for match in _compiled(pattern).finditer(lowered):
                 number = bisect_right(starts, match.start())
                 found.append(Sign(concept, match.start(), match.end(), number))
-        found.sort(key=lambda one: (one.word, one.start))
+        found.sort(key=lambda sign: (sign.word, sign.start))
         return found, Words(prose, only, starts)
 
 
@@ -225,10 +225,10 @@ def _in_quotes(text: str, signs: Sequence[Sign]) -> frozenset[int]:
     spans = [match.span() for match in _QUOTED.finditer(text)]
     starts = [start for start, _ in spans]
     inside = set[int]()
-    for one in signs:
-        number = bisect_left(starts, one.start) - 1
-        if number >= 0 and one.start < spans[number][1]:
-            inside.add(one.start)
+    for sign in signs:
+        number = bisect_left(starts, sign.start) - 1
+        if number >= 0 and sign.start < spans[number][1]:
+            inside.add(sign.start)
     return frozenset(inside)
 
 
@@ -252,8 +252,8 @@ def windows(
         signs = [*signs[: MOST_OF_TEXT * 3 // 4], *signs[-(MOST_OF_TEXT // 4) :]]
     ends = [match.end() for match in _SENTENCE.finditer(text)]
     quoted = _in_quotes(text, signs) if len(signs) > 1 else frozenset[int]()
-    sentences = [bisect_right(ends, one.start) for one in signs]
-    places = [one.word for one in signs]
+    sentences = [bisect_right(ends, sign.start) for sign in signs]
+    places = [sign.word for sign in signs]
     last = len(words.words)
     count = max(last, places[-1] + 1)  # writing without spaces has more signs than words
     for first in range(0, max(1, count - STEP), STEP):
@@ -264,7 +264,7 @@ def windows(
             features = _features(
                 inside, sentences[begin : begin + len(inside)], quoted, trusted=trusted, hidden=hidden
             )
-            end = max(one.end for one in inside)
+            end = max(sign.end for sign in inside)
             yield Window(inside[0].start, end, min(first, last), min(until, last), tuple(features))
 
 
@@ -283,20 +283,20 @@ def _features(
         found.add("invisible")
     quotes = 0
     before = -1
-    for number, one in enumerate(signs):
-        found.add(one.concept)
-        if one.concept in _BY_WRITER:
-            found.add(f"{who}:{one.concept}")
+    for number, sign in enumerate(signs):
+        found.add(sign.concept)
+        if sign.concept in _BY_WRITER:
+            found.add(f"{who}:{sign.concept}")
         if sentences[number] != before:
-            found.add(f"^{one.concept}")
+            found.add(f"^{sign.concept}")
             before = sentences[number]
-        quotes += one.start in quoted
+        quotes += sign.start in quoted
         for other in signs[number + 1 :]:
-            if other.word - one.word > NEAR:
+            if other.word - sign.word > NEAR:
                 break
-            if other.concept != one.concept:
-                found.add(_pair(one.concept, other.concept))
+            if other.concept != sign.concept:
+                found.add(_pair(sign.concept, other.concept))
     if quotes * 2 > len(signs):
         found.add("quoted")
-        found |= {f"quoted:{one.concept}" for one in signs if one.concept in ("attacktalk", "override")}
+        found |= {f"quoted:{item.concept}" for item in signs if item.concept in ("attacktalk", "override")}
     return sorted(found)

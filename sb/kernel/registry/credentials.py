@@ -35,7 +35,7 @@ def credentials_of(spec: ToolSpec) -> dict[str, str]:
     if declared is None:
         return {}
     if not isinstance(declared, Mapping) or not all(
-        isinstance(one, str) and one for pair in declared.items() for one in pair
+        isinstance(item, str) and item for pair in declared.items() for item in pair
     ):
         raise ContractError(f"tool {spec.tool_id}: credentials must be a mapping of parameters to names")
     return dict(declared)

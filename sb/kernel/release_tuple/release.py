@@ -115,6 +115,6 @@ def diff(
         tools: tuple[str, ...] = ()
         if name == "tools" and contracts_before is not None and contracts_after is not None:
             ids = sorted(contracts_before.keys() | contracts_after.keys())
-            tools = tuple(one for one in ids if contracts_before.get(one) != contracts_after.get(one))
+            tools = tuple(item for item in ids if contracts_before.get(item) != contracts_after.get(item))
         changed.append(PartChange(name, old, new, tools))
     return changed

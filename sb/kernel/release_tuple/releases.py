@@ -92,7 +92,9 @@ class Releases:
         pinned = self._store.seen.find(ctx.agent_name, detail)
         if pinned is None or pinned.damaged:
             return Drift(problem=f"the pinned release of {ctx.agent_name} is not what its id says")
-        return Drift(tuple(one.part for one in diff(ReleaseTuple.from_document(pinned.document), release)))
+        return Drift(
+            tuple(change.part for change in diff(ReleaseTuple.from_document(pinned.document), release))
+        )
 
     def keep(self, write: LogWrite, ctx: RunContext) -> str:
         """Keep the release of a run, in a transaction that is open anyway; returns its id."""
@@ -104,8 +106,8 @@ class Releases:
 
     def entries(self, agent: str = "") -> list[ReleaseEntry]:
         """The releases that runs of an agent, or of any, had; newest first."""
-        met = [one for one in self._store.seen.every() if not agent or one.tool_id == agent]
-        return [self._entry(one) for one in met if not one.damaged]
+        contracts = [item for item in self._store.seen.every() if not agent or item.tool_id == agent]
+        return [self._entry(contract) for contract in contracts if not contract.damaged]
 
     def entry(self, agent: str, release_id: str = "") -> ReleaseEntry:
         """A release of an agent by the beginning of its id; the newest for "".
@@ -115,13 +117,13 @@ class Releases:
         """
         known = self.entries(agent)
         if not known:
-            agents = {one.agent for one in self.entries()}
+            agents = {release_entry.agent for release_entry in self.entries()}
             hint = "run it once with release.check: observe"
             raise NotFoundError(
                 f"no run of agent {one_line(agent, 80)} has a release{nearest(agent, agents)}", hint
             )
         wanted = "sha256:" + release_id.removeprefix("sha256:")
-        found = [one for one in known if one.id.startswith(wanted)]
+        found = [release_entry for release_entry in known if release_entry.id.startswith(wanted)]
         if not found or (release_id and len(found) > 1):
             how = "several releases begin with" if found else f"agent {agent} has no release"
             raise NotFoundError(f"{how} {one_line(release_id, 80)}", f"sb release list {agent}")
@@ -129,12 +131,12 @@ class Releases:
 
     def pinned(self, agent: str) -> ReleaseEntry | None:
         """The pinned release of an agent; None where none is."""
-        return next((one for one in self.entries(agent) if one.pinned), None)
+        return next((release_entry for release_entry in self.entries(agent) if release_entry.pinned), None)
 
     def contracts_of(self, release: ReleaseTuple) -> dict[str, str] | None:
         """Tool id to contract fingerprint of a release; None where they were too many to keep."""
-        met = self._tools.find(_ALL_TOOLS, "sha256:" + release.tools.content_hash)
-        return None if met is None or met.damaged else met.document
+        contract = self._tools.find(_ALL_TOOLS, "sha256:" + release.tools.content_hash)
+        return None if contract is None or contract.damaged else contract.document
 
     def pin(self, agent: str, release_id: str, by: Decider, reason: str = "") -> None:
         """Make a release the one that runs of an agent have to have; "" lifts that.
@@ -147,11 +149,16 @@ class Releases:
             raise NotFoundError(f"no release of agent {one_line(agent, 80)} is pinned", "sb release list")
         self._store.approve({agent: release_id}, by, reason)
 
-    def _entry(self, met: SeenContract) -> ReleaseEntry:
-        pinned = self._store.status(met.tool_id, met.fingerprint)[0] is BaselineStatus.APPROVED
-        release = ReleaseTuple.from_document(met.document)
+    def _entry(self, contract: SeenContract) -> ReleaseEntry:
+        pinned = self._store.status(contract.tool_id, contract.fingerprint)[0] is BaselineStatus.APPROVED
+        release = ReleaseTuple.from_document(contract.document)
         return ReleaseEntry(
-            met.tool_id, met.fingerprint, release, met.first_seen_at, met.last_seen_at, pinned
+            contract.tool_id,
+            contract.fingerprint,
+            release,
+            contract.first_seen_at,
+            contract.last_seen_at,
+            pinned,
         )
 
     def _made(self, ctx: RunContext) -> ReleaseTuple:

@@ -40,7 +40,7 @@ def divergences(then: Sequence[Step], now: Sequence[Step]) -> list[Divergence]:
     found: list[Divergence] = []
     for position, (before, after) in enumerate(zip(then, now, strict=False), 1):
         if before.key != after.key:
-            called = ({"tool_id": one.tool_id, "args": one.args} for one in (before, after))
+            called = ({"tool_id": step.tool_id, "args": step.args} for step in (before, after))
             return [*found, _redacted(position, before.tool_id, "call", *called)]
         found += _of_one_call(position, before, after)
     if len(then) > len(now):
@@ -69,7 +69,7 @@ def _of_one_call(position: int, before: Step, after: Step) -> list[Divergence]:
 
 def changed_facts(then: Packet, now: Packet) -> list[tuple[str, Any, Any]]:
     """Facts that differ between the starts of two runs: name, before, after; redacted, without ids and times."""
-    left, right = ({**one.rules, **one.begun} for one in (then, now))
+    left, right = ({**packet.rules, **packet.begun} for packet in (then, now))
     names = [name for name in dict.fromkeys([*left, *right]) if name not in ("run_id", "at", "from_start")]
     return [
         (name, redact(left.get(name)), redact(right.get(name)))

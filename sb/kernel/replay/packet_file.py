@@ -62,8 +62,8 @@ class PacketFile:
             size, torn = self._cut_torn(handle)
             before = os.pread(handle, _TAG, size - _TAG) if size else _FIRST
             data = b""
-            for one in (*(() if size else (first(),)), *((TORN,) if torn else ()), record):
-                sealed = self._seal(one, before)
+            for item in (*(() if size else (first(),)), *((TORN,) if torn else ()), record):
+                sealed = self._seal(item, before)
                 data, before = data + sealed, sealed[-_TAG:]
             if not size:
                 data = _LINE + data

@@ -150,7 +150,7 @@ class ReversalSpec:
             raise ContractError("what is irreversible has no compensation_capability")
         if not isinstance(self.blast_radius, BlastRadius):
             raise ContractError(f"blast_radius is {self.blast_radius!r}, must be a BlastRadius")
-        named = [Assumption(one) if isinstance(one, str) else one for one in listed(self.assumptions)]
+        named = [Assumption(item) if isinstance(item, str) else item for item in listed(self.assumptions)]
         object.__setattr__(self, "assumptions", tuple(named))
         require_mapping(self.reversal_args)
         for path in (self.assumptions_from, self.external_handle):
@@ -196,16 +196,16 @@ class ReversalSpec:
 
 @cache
 def _field_names() -> tuple[str, ...]:
-    return tuple(one.name for one in fields(ReversalSpec))
+    return tuple(item.name for item in fields(ReversalSpec))
 
 
 def listed(assumptions: Sequence[Assumption | str]) -> Sequence[Assumption | str]:
     """The assumptions of a call, as names and Assumptions; raises ContractError for anything else."""
     if isinstance(assumptions, str | Assumption):
         raise ContractError(f"the assumptions are {assumptions!r}, must be a list")
-    for one in assumptions:
-        if not one or not isinstance(one, str | Assumption):
-            raise ContractError(f"{one!r} is no assumption, must be a name or an Assumption")
+    for assumption in assumptions:
+        if not assumption or not isinstance(assumption, str | Assumption):
+            raise ContractError(f"{assumption!r} is no assumption, must be a name or an Assumption")
     return assumptions
 
 

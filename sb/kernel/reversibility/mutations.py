@@ -68,9 +68,9 @@ def begun(spec: ReversalSpec, fingerprint: str, args: Mapping[str, Any], named: 
     """The undo facts stored of a call until it ends, so that one with unknown outcome can be undone."""
     if not (spec.compensation_capability or spec.assumptions or named):
         return None
-    kept = {name: args[name] for name in spec.needs if name in args}
-    assumed = [one if isinstance(one, str) else one.to_dict() for one in named]
-    return encode({"args": kept, "assumptions": assumed, "fingerprint": fingerprint}).decode()
+    inputs = {name: args[name] for name in spec.needs if name in args}
+    assumed = [item if isinstance(item, str) else item.to_dict() for item in named]
+    return encode({"args": inputs, "assumptions": assumed, "fingerprint": fingerprint}).decode()
 
 
 def assumptions_of(
@@ -87,10 +87,10 @@ def assumptions_of(
     found: dict[str, Watched] = {}
     for assumption in given[:MOST_ASSUMPTIONS]:
         if isinstance(assumption, str):
-            one: Watched = (assumption, None, "")
+            entry: Watched = (assumption, None, "")
         else:
-            one = _watched(assumption, sources, now, hidden)
-        found.setdefault(one[0], one)
+            entry = _watched(assumption, sources, now, hidden)
+        found.setdefault(entry[0], entry)
     return list(found.values())
 
 
@@ -181,7 +181,7 @@ class Done:
         if spec.reversal_window_ms is not None:
             fields["window_ends_at"] = self.now + spec.reversal_window_ms * 1000
         if watched:
-            fields["assumption_refs"] = [one[0] for one in watched]
+            fields["assumption_refs"] = [item[0] for item in watched]
         if handle:
             fields["external_handle"] = handle
         if why:
@@ -343,7 +343,7 @@ class MutationStore:
             ids = [call_id for _, call_id in rows]
         if reference in ids:
             return reference
-        found = [one for one in ids if one.startswith(reference)]
+        found = [item for item in ids if item.startswith(reference)]
         if len(found) > 1:
             raise UsageError(
                 f"{reference} begins {len(found)} ids: {', '.join(found[:3])}…", "type more of it"
@@ -419,8 +419,10 @@ class MutationStore:
         event = execute(f"SELECT {EVENT_COLUMNS} FROM events WHERE id = ?", (number,)).fetchone()
         if not row or row[3] is None or not event or event[12] is None:
             raise StoreCorrupt(f"the undo record of {ref.mutation_id} was removed")
-        said = (sound(self.log, event).payload or {}).get("mutation_digest")
-        if replace(self._ref(row), state=ref.state) != ref or said != self.kept_digest(execute, number):
+        mutation_digest = (sound(self.log, event).payload or {}).get("mutation_digest")
+        if replace(self._ref(row), state=ref.state) != ref or mutation_digest != self.kept_digest(
+            execute, number
+        ):
             raise StoreCorrupt(
                 f"{ref.mutation_id} was changed in the database after it was bound", "sb log verify"
             )
@@ -441,10 +443,10 @@ class MutationStore:
         try:
             names = json.loads(row[0]).get("assumption_refs", ())
             sql = "SELECT ref, holds_until, watch FROM assumptions WHERE ref = ? AND mutation_id = ?"
-            kept = [execute(sql, (str(name), number)).fetchone() for name in names]
+            rows = [execute(sql, (str(name), number)).fetchone() for name in names]
         except (ValueError, TypeError, AttributeError, RecursionError):
             return ""
-        return self._digest(row[0].encode(), kept)
+        return self._digest(row[0].encode(), rows)
 
     def _ref(self, row: tuple[Any, ...]) -> MutationRef:
         number, call_id, state, body, run_id, agent, tool_id = row

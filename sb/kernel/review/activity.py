@@ -118,7 +118,7 @@ class Activity:
 
     def _forget(self, before: int) -> None:
         for doer, buckets in list(self._counts.items()):
-            for bucket in [one for one in buckets if one < before]:
+            for bucket in [item for item in buckets if item < before]:
                 del buckets[bucket]
             if not buckets:
                 del self._counts[doer]

@@ -74,8 +74,8 @@ class Agents:
     def seen(self) -> list[AgentSeen]:
         """Each agent in each project, the last seen first."""
         connected = connected_agents(self.log)
-        agents = {one.run_id: one.agent for one in connected} | self.activity.runs()
-        waiting = {(one.agent, one.project): one.waiting for one in connected}
+        agents = {agent.run_id: agent.agent for agent in connected} | self.activity.runs()
+        waiting = {(agent.agent, agent.project): agent.waiting for agent in connected}
         self._place(agents)
         newest = self._newest(agents)
         places: dict[tuple[str, str], list[str]] = defaultdict(list)

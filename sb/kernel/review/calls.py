@@ -171,28 +171,30 @@ def calls_at(log: EventLog, firsts: Sequence[int]) -> dict[int, CallRecord]:
     """The calls that begin with these events, by that event's number. For a screenful, not for all."""
     begun = {seq: _begun(event) for seq, event in events_at(log, firsts).items()}
     _continue(log, begun, within=SOON)
-    open_ones = {seq: one for seq, one in begun.items() if one.payload.get("phase") in ("intent", "in_doubt")}
+    open_ones = {
+        seq: record for seq, record in begun.items() if record.payload.get("phase") in ("intent", "in_doubt")
+    }
     _continue(log, open_ones)
     found = begun | open_ones
-    requests = _requests(log, [one for one in found.values() if one.payload.get("rule") == ASKS])
-    return {seq: replace(one, request=requests.get(seq)) for seq, one in found.items()}
+    requests = _requests(log, [record for record in found.values() if record.payload.get("rule") == ASKS])
+    return {seq: replace(record, request=requests.get(seq)) for seq, record in found.items()}
 
 
 def _requests(log: EventLog, calls: Sequence[CallRecord]) -> dict[int, Approval]:
     """The requests of calls that need approval, by the calls' numbers: of the same call the newest made until then."""
     if not calls:
         return {}
-    digests = sorted({_same_call(one) for one in calls})
+    digests = sorted({_same_call(record) for record in calls})
     rows = log.database.query(
         "SELECT number, args_digest, agent, tool_id, event_id FROM approvals"
         f" WHERE args_digest IN ({', '.join('?' * len(digests))}) ORDER BY number",
         tuple(digest for digest, _, _ in digests),
     )
     numbers = {
-        one.first: number
+        record.first: number
         for number, *same, event_id in rows
-        for one in calls
-        if tuple(same) == _same_call(one) and event_id < log.first_id + one.first
+        for record in calls
+        if tuple(same) == _same_call(record) and event_id < log.first_id + record.first
     }
     found = ApprovalQueue(log).numbered(sorted(set(numbers.values())))
     return {seq: found[number] for seq, number in numbers.items() if number in found}
@@ -209,7 +211,7 @@ def _continue(log: EventLog, calls: dict[int, CallRecord], *, within: int = 0) -
     Args:
         within: look only at so many rows of the log after the youngest call; 0 for all.
     """
-    by_call = {(one.run_id, one.call_id): seq for seq, one in calls.items()}
+    by_call = {(record.run_id, record.call_id): seq for seq, record in calls.items()}
     for event in _later(log, list(calls.values()), within):
         seq = by_call.get((event.subject.run_id, event.subject.call_id))
         if seq is not None and event.seq > calls[seq].last.seq:
@@ -247,11 +249,11 @@ def _later(log: EventLog, calls: Sequence[CallRecord], within: int) -> Iterator[
         by_run.setdefault(call.run_id, []).append(call)
     for run_id, found in by_run.items():
         marks = ", ".join("?" * len(found))
-        first = log.first_id + min(one.first for one in found)
-        last = log.first_id + (max(one.first for one in found) + within if within else SEQ_MASK)
+        first = log.first_id + min(record.first for record in found)
+        last = log.first_id + (max(record.first for record in found) + within if within else SEQ_MASK)
         rows = log.database.query(
             f"SELECT {EVENT_COLUMNS} FROM events WHERE run_id = ? AND id > ? AND id <= ? AND call_id IN ({marks})"
             " ORDER BY id",
-            (run_id, first, last, *(one.call_id for one in found)),
+            (run_id, first, last, *(record.call_id for record in found)),
         )
         yield from map(log.event, rows)

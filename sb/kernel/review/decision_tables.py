@@ -62,26 +62,26 @@ class DecisionTables:
         self._used_at[grant_id] = row[1]
 
     @staticmethod
-    def _requested(row: tuple[Any, ...], said: dict[str, Any]) -> dict[str, Any]:
+    def _requested(row: tuple[Any, ...], payload: dict[str, Any]) -> dict[str, Any]:
         names = ("fingerprint", "args_digest", "needed", "requested_at", "expires_at")
-        found: dict[str, Any] = {name: _dict(said.get("binding")).get(name) for name in names}
+        found: dict[str, Any] = {name: _dict(payload.get("binding")).get(name) for name in names}
         found |= {"id": row[7], "run_id": row[3], "agent": row[5], "tool_id": row[6], "event_id": row[0]}
-        found |= {"call_id": said.get("asked_by"), "safety_class": said.get("safety_class")}
-        found |= {"shown": said.get("shown")}
+        found |= {"call_id": payload.get("asked_by"), "safety_class": payload.get("safety_class")}
+        found |= {"shown": payload.get("shown")}
         found |= {"state": "waiting", "decided_at": None, "decided_by": "", "reason": ""}
-        return found | ({"due_at": said["due_at"]} if "due_at" in said else {})
+        return found | ({"due_at": payload["due_at"]} if "due_at" in payload else {})
 
     @staticmethod
-    def _granted(row: tuple[Any, ...], said: dict[str, Any]) -> dict[str, Any]:
-        bound, by = _dict(said.get("binding")), _statement(said)
+    def _granted(row: tuple[Any, ...], payload: dict[str, Any]) -> dict[str, Any]:
+        bound, by = _dict(payload.get("binding")), _statement(payload)
         found = {
             name: bound.get(name) for name in ("agent", "tool_id", "fingerprint", "run_id", "expires_at")
         }
         found |= {"id": row[7], "state": "active", "args": json.dumps(bound.get("args")), "made_at": row[1]}
         return found | {"made_by": by.get("by"), "reason": by.get("reason"), "event_id": row[0]}
 
-    def _decided(self, row: tuple[Any, ...], known: dict[str, Any], said: dict[str, Any]) -> None:
-        kind, by = row[2], _statement(said)
+    def _decided(self, row: tuple[Any, ...], known: dict[str, Any], payload: dict[str, Any]) -> None:
+        kind, by = row[2], _statement(payload)
         if kind == APPROVAL_APPROVED:
             names = self._names.setdefault(row[7], [])
             names.append(str(by.get("by")))
@@ -155,5 +155,5 @@ def _dict(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _statement(said: dict[str, Any]) -> dict[str, Any]:
-    return _dict(_dict(said.get("signed")).get("statement"))
+def _statement(payload: dict[str, Any]) -> dict[str, Any]:
+    return _dict(_dict(payload.get("signed")).get("statement"))

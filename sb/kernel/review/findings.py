@@ -84,12 +84,12 @@ def enforcement(config: Config) -> list[Finding]:
             "undo records are kept; what cannot be undone asks a person, or stays under a limit",
         ),
     }
-    back, kept = backs[config.reversibility]
+    back, summary = backs[config.reversibility]
     remedy = "" if back is Status.OK else "set reversibility: enforce"
     known = ", ".join(sorted(config.agents)) or "none"
     return [
         Finding("contracts", status, meaning, hint),
-        Finding("undo", back, kept, remedy),
+        Finding("undo", back, summary, remedy),
         Finding("policy", Status.OK, f"{config.safety_mode} mode; destructive calls {destructive}"),
         Finding("agents", Status.OK, f"{known}; any other is bound by tool allowlists and policy only"),
     ]

@@ -113,12 +113,12 @@ def adopted_prunes(log: EventLog) -> set[str]:
 
 def why_not_allowed(event: Event, authority: Authority, database_id: str) -> str:
     """The reason why a prune made after an enrolment is not the decision of an operator; "" when it is."""
-    said = event.payload or {}
-    signed = said.get("signed")
+    payload = event.payload or {}
+    signed = payload.get("signed")
     statement = signed.get("statement") if isinstance(signed, dict) else None
     if not isinstance(signed, Mapping) or not isinstance(statement, Mapping):
         return "it is unsigned, although operators are enrolled"
-    claimed: tuple[Any, ...] = (kinds.PRUNED, database_id, said.get("through"), said.get("removed"))
+    claimed: tuple[Any, ...] = (kinds.PRUNED, database_id, payload.get("through"), payload.get("removed"))
     if tuple(statement.get(name) for name in ("action", "database", "through", "removed")) != claimed:
         return "what was signed is another one"
     try:

@@ -231,13 +231,13 @@ class _Walk:
                 report(f"call {intent.call_id} is not listed as row {event.seq} announced it")
             elif (intent.state is IntentState.IN_DOUBT) != (intent.call_id in self._doubtful):
                 report(f"call {intent.call_id} is listed as {intent.state}, and the log does not say so")
-        kept = execute(
+        steps = execute(
             "SELECT outcome_id, call_id, step_key, args_digest, result, error FROM steps"
         ).fetchall()
-        for row_id, call_id, *step in kept:
+        for row_id, call_id, *step in steps:
             if call_id not in self._unclear and self._steps.get(row_id) != (call_id, step_digest(*step)):
                 report(f"what is kept of the step of call {call_id} is not what it gave")
-        for row_id in self._steps.keys() - {row[0] for row in kept}:
+        for row_id in self._steps.keys() - {row[0] for row in steps}:
             report(f"the step that row {row_id - self._log.first_id} kept is gone")
         self._check_statements()
         Seals(self._log).check(execute, report)

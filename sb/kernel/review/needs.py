@@ -54,4 +54,4 @@ def call_origins(log: EventLog, runs: Collection[str]) -> dict[str, CallOrigin]:
         f" (SELECT min(id) FROM events WHERE run_id IN ({', '.join('?' * len(names))}) GROUP BY run_id)",
         tuple(names),
     )
-    return {run_id: CallOrigin(*map(str, said)) for run_id, *said in rows}
+    return {run_id: CallOrigin(*map(str, row)) for run_id, *row in rows}

@@ -97,7 +97,7 @@ class SessionConflicts:
 
         Nothing is done if it is among the newest TOLD_ROWS events of this session.
         """
-        if conflict in [one for _, one in self._recent()]:
+        if conflict in [item for _, item in self._recent()]:
             return
         own = Conflict(conflict.path, self._host, self._session, self._run_id)
         with self._log.write() as write:

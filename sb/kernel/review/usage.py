@@ -30,10 +30,10 @@ class Tokens:
     cache_write: int = 0
 
     def __add__(self, other: Tokens) -> Tokens:
-        return Tokens(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(Tokens)))
+        return Tokens(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(Tokens)))
 
     def __sub__(self, other: Tokens) -> Tokens:
-        return Tokens(*(getattr(self, one.name) - getattr(other, one.name) for one in fields(Tokens)))
+        return Tokens(*(getattr(self, field.name) - getattr(other, field.name) for field in fields(Tokens)))
 
     def __bool__(self) -> bool:
         return any(vars(self).values())

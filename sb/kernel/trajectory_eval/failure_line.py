@@ -64,8 +64,8 @@ def failure_line(
         "args": args,
         "over": [_too_many(trajectory, number, beyond) for number, beyond in over.items()],
     }
-    said = "; ".join(f"{sort}: {_listed(items)}" for sort, items in parts.items() if items)
-    return f"[trajectory] score={math.floor(score * 100) / 100:.2f} ({said})"
+    summary = "; ".join(f"{sort}: {_listed(items)}" for sort, items in parts.items() if items)
+    return f"[trajectory] score={math.floor(score * 100) / 100:.2f} ({summary})"
 
 
 def _why(

@@ -69,7 +69,9 @@ class ForeignMemory:
             return Event(summary=text, event_type=type_, speaker=more.get("speaker"), **common)
         if self.kind == "entity":
             type_ = str(more.get("entity_type", "")).lower()
-            observations = [str(one) for one in more.get("observations", ()) if str(one).strip()]
+            observations = [
+                str(observation) for observation in more.get("observations", ()) if str(observation).strip()
+            ]
             type_ = type_ if type_ in ENTITY_TYPES else "concept"
             return EntityRecord(name=text, entity_type=type_, observations=observations, **common)
         category = self.category if self.category in CATEGORIES else "project"

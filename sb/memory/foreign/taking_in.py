@@ -146,22 +146,22 @@ class _Run:
     def take(self, batch: list[ForeignMemory]) -> None:
         """Take in these, a transaction for each scope."""
         self.read += len(batch)
-        known = self._brain.space.records.known([one.id(self._source) for one in batch])
+        known = self._brain.space.records.known([item.id(self._source) for item in batch])
         places: dict[tuple[str, str], list[tuple[ForeignMemory, object]]] = {}
-        for one in batch:
-            uid = one.id(self._source)
+        for memory in batch:
+            uid = memory.id(self._source)
             if uid in known or uid in self._seen:
                 self.same += 1
                 continue
             self._seen.add(uid)
-            scope = self._into or (f"project:{one.project}" if one.project else "global")
+            scope = self._into or (f"project:{memory.project}" if memory.project else "global")
             try:
-                record = one.record(self._source, self._source_type)
+                record = memory.record(self._source, self._source_type)
                 checked_scope(scope)
             except ValueError as error:
-                self._leave_out(one, str(error))
+                self._leave_out(memory, str(error))
             else:
-                places.setdefault((scope, one.session), []).append((one, record))
+                places.setdefault((scope, memory.session), []).append((memory, record))
         for (scope, session), pairs in places.items():
             self._keep(scope, session, pairs)
 
@@ -172,7 +172,7 @@ class _Run:
             try:
                 if session:
                     writer.begin(scope, session)
-                times = [found.timestamp() for one, _ in pairs if (found := moment(one.at))]
+                times = [found.timestamp() for item, _ in pairs if (found := moment(item.at))]
                 writer.keep_all(
                     [record for _, record in pairs],
                     place,
@@ -188,16 +188,16 @@ class _Run:
             self.quarantined += len(writer.record_writer.held)
             self._masked |= dict.fromkeys(writer.masked)
         self.added += len(pairs)
-        for one, _ in pairs:
-            self._kinds[one.kind] = self._kinds.get(one.kind, 0) + 1
+        for memory, _ in pairs:
+            self._kinds[memory.kind] = self._kinds.get(memory.kind, 0) + 1
 
     def _date(self, first: float, last: float, execute: Execute, session: Session) -> None:
         self._brain.space.sessions.past(execute, session, first, last)
 
-    def _leave_out(self, one: ForeignMemory, reason: str) -> None:
+    def _leave_out(self, memory: ForeignMemory, reason: str) -> None:
         self.left_out += 1
         if len(self._reasons) < MOST_TOLD:
-            self._reasons.append((one_line(one.reference, 60), one_line(reason, 200)))
+            self._reasons.append((one_line(memory.reference, 60), one_line(reason, 200)))
 
     def result(self) -> TakenIn:
         return TakenIn(

@@ -38,11 +38,11 @@ def json_memories(path: Path, *, ids_last: bool = False) -> Iterator[ForeignMemo
     Args:
         ids_last: an id means one memory in every file of the program, whatever its text is now.
     """
-    for number, one in enumerate(_values(path), 1):
-        if isinstance(one, str):
-            yield ForeignMemory(one, one)
-        elif isinstance(one, dict):
-            yield _of_object(one, number, path, ids_last=ids_last)
+    for number, value in enumerate(_values(path), 1):
+        if isinstance(value, str):
+            yield ForeignMemory(value, value)
+        elif isinstance(value, dict):
+            yield _of_object(value, number, path, ids_last=ids_last)
         else:
             raise UsageError(f"{path}: entry {number} is neither a text nor an object")
 
@@ -77,15 +77,17 @@ def markdown_memories(path: Path) -> Iterator[ForeignMemory]:
 
 def claude_memories(path: Path) -> Iterator[ForeignMemory]:
     """The knowledge graph that the reference MCP memory server keeps, an entity or a relation on each line."""
-    for number, one in enumerate(_values(path), 1):
-        if not isinstance(one, dict):
+    for number, value in enumerate(_values(path), 1):
+        if not isinstance(value, dict):
             raise UsageError(f"{path}: line {number} is no object")
-        if one.get("type") == "entity":
-            observations = texts_in(one.get("observations"))
-            more = {"entity_type": one.get("entityType"), "observations": observations}
-            yield ForeignMemory(f"entity/{one.get('name')}", str(one.get("name") or ""), "entity", more=more)
-        elif one.get("type") == "relation":
-            text = f"{one.get('from')} {str(one.get('relationType') or '').replace('_', ' ')} {one.get('to')}"
+        if value.get("type") == "entity":
+            observations = texts_in(value.get("observations"))
+            more = {"entity_type": value.get("entityType"), "observations": observations}
+            yield ForeignMemory(
+                f"entity/{value.get('name')}", str(value.get("name") or ""), "entity", more=more
+            )
+        elif value.get("type") == "relation":
+            text = f"{value.get('from')} {str(value.get('relationType') or '').replace('_', ' ')} {value.get('to')}"
             yield ForeignMemory(f"relation/{text}", text, category="integration")
 
 
@@ -103,8 +105,8 @@ def basic_memories(path: Path) -> Iterator[ForeignMemory]:
             if bullet and (found := _OBSERVATION.fullmatch(bullet[1])):
                 observations.append(f"{found[1]}: {_TAG.sub('', found[2]).strip()}")
             elif bullet and "[[" in bullet[1]:
-                said = f"{title} {bullet[1].replace('[[', '').replace(']]', '').replace('_', ' ')}"
-                yield ForeignMemory(f"{file.name}/{said}", said, category="integration", tags=tags)
+                sentence = f"{title} {bullet[1].replace('[[', '').replace(']]', '').replace('_', ' ')}"
+                yield ForeignMemory(f"{file.name}/{sentence}", sentence, category="integration", tags=tags)
         more = {"entity_type": "concept", "observations": observations}
         yield ForeignMemory(f"{file.name}/{title}", title, "entity", tags=tags, more=more)
 
@@ -134,26 +136,26 @@ def _of_text(text: str, file: Path, heading: str) -> ForeignMemory:
     return ForeignMemory(f"{file.name}/{text}", text, tags=(heading,) if heading else ())
 
 
-def _of_object(one: Mapping[str, Any], number: int, path: Path, *, ids_last: bool = False) -> ForeignMemory:
-    text = next((str(one[name]) for name in _TEXTS if one.get(name)), "")
-    if not text and not any(name in one for name in _TEXTS):
+def _of_object(entry: Mapping[str, Any], number: int, path: Path, *, ids_last: bool = False) -> ForeignMemory:
+    text = next((str(entry[name]) for name in _TEXTS if entry.get(name)), "")
+    if not text and not any(name in entry for name in _TEXTS):
         raise UsageError(
             f"{path}: entry {number} has no text",
-            f"name it one of {', '.join(_TEXTS)}; it has {', '.join(one)[:100]}",
+            f"name it one of {', '.join(_TEXTS)}; it has {', '.join(entry)[:100]}",
         )
-    metadata = one.get("metadata") if isinstance(one.get("metadata"), dict) else {}
-    tags = one.get("tags") or (metadata or {}).get("tags") or ()
-    scope = str(one.get("scope") or "")
-    named = str(next((one[name] for name in _IDS if one.get(name)), ""))
+    metadata = entry.get("metadata") if isinstance(entry.get("metadata"), dict) else {}
+    tags = entry.get("tags") or (metadata or {}).get("tags") or ()
+    scope = str(entry.get("scope") or "")
+    named = str(next((entry[name] for name in _IDS if entry.get(name)), ""))
     # Two files that count from 1 mean different memories.
     reference = "/".join(filter(None, (named, "" if named and ids_last else text.strip())))
     return ForeignMemory(
         reference,
         text,
-        category=str(one.get("category") or (metadata or {}).get("category") or ""),
+        category=str(entry.get("category") or (metadata or {}).get("category") or ""),
         tags=tuple(map(str, tags)) if isinstance(tags, list) else tuple(str(tags).split()),
-        project=str(one.get("project") or scope.removeprefix("project:") * scope.startswith("project:")),
-        at=next((one[name] for name in _TIMES if one.get(name)), None),
+        project=str(entry.get("project") or scope.removeprefix("project:") * scope.startswith("project:")),
+        at=next((entry[name] for name in _TIMES if entry.get(name)), None),
     )
 
 
@@ -173,8 +175,8 @@ def _values(path: Path) -> Iterator[Any]:
             return
         raise UsageError(f"{path}: no JSON: {one_line(error, 100)}") from None
     if isinstance(document, dict):
-        held = next((document[name] for name in _LISTS if isinstance(document.get(name), list)), None)
-        document = [document] if held is None else held
+        entries = next((document[name] for name in _LISTS if isinstance(document.get(name), list)), None)
+        document = [document] if entries is None else entries
     if not isinstance(document, list):
         raise UsageError(f"{path}: neither a list nor an object")
     yield from document

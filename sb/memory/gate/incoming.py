@@ -75,7 +75,7 @@ class Gate:
             return [], self.space.records.last()  # there is nothing to compare, nor will there be
         close, last = self.space.vectors.close_by(embedder.model, vector, number, _PROPOSED)
         proposed, equal = self.space.records.proposed(close, number, text)
-        sharing = (one for one in close if one not in equal and shares(terms, proposed[one]))
+        sharing = (item for item in close if item not in equal and shares(terms, proposed[item]))
         alike = [*equal, *islice(sharing, _COMPARED)]
         rows = self.space.records.rows(alike, COMPARED) if alike else ()
         return self.comparable(row for row in rows if row["place"] == number), last

@@ -62,14 +62,14 @@ class Comparer:
         self._embed = embed_words
         self._known: dict[str, Vectors] = {}
 
-    def compare(self, one: str, other: str, *, least: float = 0.0) -> Likeness:
+    def compare(self, text: str, other: str, *, least: float = 0.0) -> Likeness:
         """Compares two texts; the order of the two makes no difference.
 
         Args:
             least: of texts that are less alike, in what they differ is not looked for.
         """
-        here, there = cached_values(one), cached_values(other)
-        if here.sequence == there.sequence and one.strip() == other.strip():
+        here, there = cached_values(text), cached_values(other)
+        if here.sequence == there.sequence and text.strip() == other.strip():
             return Likeness(1.0, "", True)
         same_frame = here.frame == there.frame
         words, others = _first_words(here), _first_words(there)
@@ -105,10 +105,10 @@ class Comparer:
         return similar
 
     def _substituted(
-        self, one: Values, other: Values, words: Mapping[str, str], others: Mapping[str, str]
+        self, values: Values, other: Values, words: Mapping[str, str], others: Mapping[str, str]
     ) -> str:
         """Returns `word` where the texts are equal but for one place, and what stands there is unlike."""
-        here, there = list(one.sequence), list(other.sequence)
+        here, there = list(values.sequence), list(other.sequence)
         while here and there and here[0] == there[0]:
             del here[0], there[0]
         while here and there and here[-1] == there[-1]:
@@ -141,9 +141,9 @@ def _first_words(values: Values) -> Mapping[str, str]:
     return words if len(words) <= _MOST_WORDS else dict(islice(words.items(), _MOST_WORDS))
 
 
-def _renamed(one: Values, other: Values, matched: dict[str, float]) -> str:
+def _renamed(values: Values, other: Values, matched: dict[str, float]) -> str:
     """Returns `name` where a text begins a sentence with a capitalised word that nothing in the other is like."""
-    for word in one.first:
+    for word in values.first:
         mentioned = word in other.names or stem(word) in other.stems
         if not mentioned and matched.get(word, 1.0) < _NAMED:
             return "name"

@@ -151,8 +151,8 @@ def _opposites() -> dict[str, frozenset[str]]:
     """Stems of words, and the stems of those that say the opposite."""
     opposites: dict[str, frozenset[str]] = {}
     for pair in _OPPOSITE_WORDS.replace("\n", "|").split("|"):
-        one, _, other = pair.strip().partition("/")
-        for left, right in ((one, other), (other, one)):
+        side, _, other = pair.strip().partition("/")
+        for left, right in ((side, other), (other, side)):
             against = {stem(word) for word in right.split(",") if word}
             for key in map(stem, filter(None, left.split(","))):
                 opposites[key] = opposites.get(key, frozenset()) | against
@@ -170,66 +170,70 @@ def values_of(text: str) -> Values:
     return _Reader(text[:MOST_CHARACTERS]).read()
 
 
-def changed(one: Values, other: Values) -> str:
+def changed(values: Values, other: Values) -> str:
     """Returns in which value two texts differ: number, date, name, negation or order; "" if in none."""
-    if one.numbers != other.numbers:
+    if values.numbers != other.numbers:
         return "number"
-    if one.dates != other.dates:
+    if values.dates != other.dates:
         return "date"
-    if _unmentioned(one, other) or _unmentioned(other, one) or _other_person(one.sequence, other.sequence):
+    if (
+        _unmentioned(values, other)
+        or _unmentioned(other, values)
+        or _other_person(values.sequence, other.sequence)
+    ):
         return "name"
-    if one.negations != other.negations or _opposed(one.stems, other.stems):
+    if values.negations != other.negations or _opposed(values.stems, other.stems):
         return "negation"
-    if _swapped(one.sequence, other.sequence) or _turned(one, other):
+    if _swapped(values.sequence, other.sequence) or _turned(values, other):
         return "order"
     return ""
 
 
-def _unmentioned(one: Values, other: Values) -> bool:
+def _unmentioned(values: Values, other: Values) -> bool:
     """True if one text names something that the other does not mention."""
     there = other.names | other.first
-    return any(name not in there and stem(name) not in other.stems for name in one.names)
+    return any(name not in there and stem(name) not in other.stems for name in values.names)
 
 
-def _other_person(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+def _other_person(words: tuple[str, ...], other: tuple[str, ...]) -> bool:
     """True if both speak of persons by pronouns, and of none in common."""
     persons = _persons()
-    here, there = ({persons[word] for word in each if word in persons} for each in (one, other))
+    here, there = ({persons[word] for word in each if word in persons} for each in (words, other))
     return bool(here and there) and here.isdisjoint(there)
 
 
-def _opposed(one: frozenset[str], other: frozenset[str]) -> bool:
+def _opposed(stems: frozenset[str], other: frozenset[str]) -> bool:
     """True if a word here stands against its opposite there, and neither text has both."""
     opposites = _opposites()
-    for word in one - other:
+    for word in stems - other:
         against = opposites.get(word)
-        if against and not against.isdisjoint(other - one) and against.isdisjoint(one):
+        if against and not against.isdisjoint(other - stems) and against.isdisjoint(stems):
             return True
     return False
 
 
-def _swapped(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+def _swapped(words: tuple[str, ...], other: tuple[str, ...]) -> bool:
     """True if two words or values changed places, and all others stand where they stood; `a and b` may."""
-    if len(one) != len(other) or one == other:
+    if len(words) != len(other) or words == other:
         return False
-    places = [place for place, pair in enumerate(zip(one, other, strict=True)) if pair[0] != pair[1]]
-    if len(places) != 2 or {one[place] for place in places} != {other[place] for place in places}:
+    places = [place for place, pair in enumerate(zip(words, other, strict=True)) if pair[0] != pair[1]]
+    if len(places) != 2 or {words[place] for place in places} != {other[place] for place in places}:
         return False
-    return one[places[0] + 1 : places[1]] not in (
+    return words[places[0] + 1 : places[1]] not in (
         (),
         ("and",),
         ("or",),
     )  # `always refused` is `refused always`
 
 
-def _turned(one: Values, other: Values) -> bool:
+def _turned(values: Values, other: Values) -> bool:
     """True if a link, such as `from` or `over`, leads to something else that both texts mention."""
-    here, there = _linked(one.sequence), _linked(other.sequence)
+    here, there = _linked(values.sequence), _linked(other.sequence)
     for link, targets in here.items():
         others = there.get(link)
         if not others or not targets.isdisjoint(others):
             continue
-        if targets <= set(other.sequence) and others <= set(one.sequence):
+        if targets <= set(other.sequence) and others <= set(values.sequence):
             return True
     return False
 

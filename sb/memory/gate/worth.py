@@ -136,7 +136,7 @@ def decide(
             others.append(Other(row["uid"], row["text"], round(likeness, 3), changed, relation))
         else:
             same.append((likeness, row))
-    others.sort(key=lambda one: -one.likeness)
+    others.sort(key=lambda other: -other.likeness)
     if not same:
         why = "nothing says the same" if not others else f"another {others[0].changed} than {others[0].id}"
         shifted = importance(settings, candidate.trust)

@@ -53,14 +53,14 @@ class Holding:
         untrusted = self._space.untrusted_sources
         reasons: dict[str, str] = {}
         for row in rows:
-            source = next((one for one in (self._door, row["source_type"]) if one in untrusted), "")
+            source = next((item for item in (self._door, row["source_type"]) if item in untrusted), "")
             if by_source and source:
                 reasons[row["uid"]] = f"source {source}"
         if self._space.settings.attacks != OFF:
             reasons |= self._attacks([row for row in rows if row["uid"] not in reasons])
         references = {row["uid"]: sources_of(row) for row in rows}
         known = {uid for found in references.values() for uid in found}
-        calls = {one for one in known if by_source and one.startswith(CALL)}
+        calls = {item for item in known if by_source and item.startswith(CALL)}
         given = sources_of_calls(self._space.database, calls) if calls else {}
         for row in rows:
             for call in references[row["uid"]]:
@@ -120,8 +120,8 @@ class Holding:
         Raises:
             AttackRefused: it is to be refused.
         """
-        said = ("text", "fields")
-        if self._space.settings.attacks == OFF or all(row[name] == former[name] for name in said):
+        columns = ("text", "fields")
+        if self._space.settings.attacks == OFF or all(row[name] == former[name] for name in columns):
             return ""
         if _verdict(former)[0].flagged:
             return ""
@@ -145,9 +145,9 @@ class Holding:
         texts = self._of_session(session)
         if not texts:
             return ""
-        said = words(row["text"])
+        tokens = words(row["text"])
         for length in {len(run) for run in texts}:
-            for run in runs(said, length):
+            for run in runs(tokens, length):
                 uid = texts.get(run)
                 if uid is not None and (uid in hidden or _is_held(self._space.records.find(uid))):
                     return uid
@@ -161,9 +161,9 @@ class Holding:
         return self._texts[session]
 
     def _learn(self, row: Row) -> None:
-        session, said = row.get("session"), words(row["text"])
-        if session is not None and len(said) >= _SHORTEST:
-            self._of_session(session).update((run, row["uid"]) for run in runs(said, _RUN))
+        session, tokens = row.get("session"), words(row["text"])
+        if session is not None and len(tokens) >= _SHORTEST:
+            self._of_session(session).update((run, row["uid"]) for run in runs(tokens, _RUN))
 
 
 def _verdict(row: Row) -> tuple[AttackVerdict, str]:
@@ -181,9 +181,9 @@ def sources_of(row: Row) -> list[str]:
         return []
     fields = orjson.loads(row["fields"])
     return [
-        str(one).rpartition(":")[2]
+        str(field).rpartition(":")[2]
         for name in _REFERENCES
-        for one in (fields.get(name) or () if isinstance(fields, dict) else ())
+        for field in (fields.get(name) or () if isinstance(fields, dict) else ())
     ]
 
 
@@ -229,10 +229,10 @@ def note_held(
             space.records.note(execute, [row["id"]], actor=actor, operation=HOLD, reason=reasons[row["uid"]])
 
 
-def runs(said: Sequence[str], length: int) -> Iterator[tuple[str, ...]]:
+def runs(tokens: Sequence[str], length: int) -> Iterator[tuple[str, ...]]:
     """Every run of so many words, or the only one where there are fewer."""
-    for start in range(max(1, len(said) - length + 1)) if said else ():
-        yield tuple(said[start : start + length])
+    for start in range(max(1, len(tokens) - length + 1)) if tokens else ():
+        yield tuple(tokens[start : start + length])
 
 
 def _is_held(row: Row | None) -> bool:

@@ -53,8 +53,8 @@ def checked_relation(space: Space, relation: str, agent: str) -> str:
         from sb.kernel.red_team.detector import check
         from sb.kernel.red_team.verdict import Origin
 
-        said = name.replace("_", " ").replace("-", " ")
-        verdict = check(said, origin=Origin.MEMORY)
+        phrase = name.replace("_", " ").replace("-", " ")
+        verdict = check(phrase, origin=Origin.MEMORY)
         if verdict.flagged:
             raise AttackRefused(verdict, name, agent)
     return name

@@ -234,7 +234,7 @@ class Quarantine:
             version=row["version"],
             details=orjson.loads(row["fields"]),
             sources=tuple(dict.fromkeys(sources_of(row))),
-            derived=tuple(sorted(one["uid"] for one in made if one["state"] == QUARANTINED)),
+            derived=tuple(sorted(item["uid"] for item in made if item["state"] == QUARANTINED)),
         )
 
     def _released(self, row: Row) -> tuple[str, str | None]:
@@ -246,8 +246,8 @@ class Quarantine:
     def _merge(self, writer: RecordWriter, write: LogWrite, row: Row, same: Row) -> None:
         """Add what a released record says to the one that has its name by now."""
         record = self._space.record(row)
-        said = {**to_row(record, row), "agent": row["agent"]}
-        writer.update(write.execute, said, same, record)
+        values = {**to_row(record, row), "agent": row["agent"]}
+        writer.update(write.execute, values, same, record)
         edge = Edge(same["id"], SUPERSEDES, row["id"])
         self._space.edges.add(
             write.execute, edge, place=row["place"], agent=row["agent"], at=self._space.clock.now()
@@ -264,8 +264,8 @@ class Quarantine:
         }
         signed = signed_statement(by, facts)
         self._authority.verify(signed)
-        said = {"by": by.name, "reason": reason, **signed}
-        write.append(kind, said, Subject(agent=row["agent"], call_id=row["uid"]), {"kind": row["kind"]})
+        untrusted = {"by": by.name, "reason": reason, **signed}
+        write.append(kind, untrusted, Subject(agent=row["agent"], call_id=row["uid"]), {"kind": row["kind"]})
 
 
 def _refuse_writer(by: Decider, row: Row) -> None:

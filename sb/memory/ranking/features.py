@@ -167,8 +167,8 @@ def number(counted: Counted) -> Values:
 
 def names(counted: Counted) -> Values:
     """Number of names in the text, up to four: most answers mention one."""
-    held = counted.heads[counted.own] % DIGIT >> NAMES
-    return np.asarray(held / MOST_NAMES, np.float64)
+    ndarray = counted.heads[counted.own] % DIGIT >> NAMES
+    return np.asarray(ndarray / MOST_NAMES, np.float64)
 
 
 FEATURES: dict[str, Feature] = {

@@ -75,17 +75,17 @@ def understand(text: str, speakers: Iterable[str] = (), roles: Mapping[str, str]
     """
     text = without_frame(text[:MOST_CHARACTERS])
     known = {speaker: roles.get(speaker) or role_by_name(speaker) for speaker in speakers}
-    kept = [word for word in dict.fromkeys(words(text)) if word not in STOP_WORDS]
+    terms = [word for word in dict.fromkeys(words(text)) if word not in STOP_WORDS]
     named: dict[str, set[str]] = {}
     for speaker in known:
         for word in () if is_generic(speaker) else words(speaker):
             named.setdefault(word, set()).add(speaker)
-    of_speakers = frozenset(speaker for word in kept for speaker in named.get(word, ()))
+    of_speakers = frozenset(speaker for word in terms for speaker in named.get(word, ()))
     days, years = _dates(text)
     return Query(
         text,
-        tuple(word for word in kept if word not in named),
-        tuple(word for word in kept if word in named),
+        tuple(word for word in terms if word not in named),
+        tuple(word for word in terms if word in named),
         of_speakers,
         _WHEN.match(text) is not None,
         _HOW_MANY.match(text) is not None,

@@ -81,8 +81,8 @@ def rank(
         zip(*both, strict=True) for both in zip(values[order].tolist(), applied[order].tolist(), strict=True)
     )
     return [
-        one._replace(features=dict(zip(names, parts, strict=True)))
-        for one, parts in zip(found, explained, strict=True)
+        ranked._replace(features=dict(zip(names, parts, strict=True)))
+        for ranked, parts in zip(found, explained, strict=True)
     ]
 
 

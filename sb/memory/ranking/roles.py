@@ -73,10 +73,10 @@ def meant(question: str, speakers: Mapping[str, str]) -> str:
         question: without its polite frame.
         speakers: who is named in it, with roles.
     """
-    said = _TO_YOU.sub(r"\1", question)
-    if _YOU.search(said) or ASSISTANT in speakers.values():
+    text = _TO_YOU.sub(r"\1", question)
+    if _YOU.search(text) or ASSISTANT in speakers.values():
         return ASSISTANT
-    return USER if _ME.search(said) or USER in speakers.values() else ""
+    return USER if _ME.search(text) or USER in speakers.values() else ""
 
 
 class Spoken(NamedTuple):
@@ -89,15 +89,15 @@ class Spoken(NamedTuple):
     words: float
 
 
-def roles(said: Iterable[Spoken]) -> dict[tuple[int, str], str]:
+def roles(turns: Iterable[Spoken]) -> dict[tuple[int, str], str]:
     """The role of each speaker by place and name: what most of the sessions tell.
 
     By name; then, of exactly two who are unnamed, the one with much longer texts is the assistant; and whoever is
     unnamed beside an assistant is a user.
     """
     sessions: dict[tuple[int, int], list[Spoken]] = defaultdict(list)
-    for one in said:
-        sessions[one.session, one.place].append(one)
+    for spoken in turns:
+        sessions[spoken.session, spoken.place].append(spoken)
     votes: dict[tuple[int, str], Counter[str]] = defaultdict(Counter)
     for speakers in sessions.values():
         for name, role in _of_session(speakers).items():
@@ -106,9 +106,9 @@ def roles(said: Iterable[Spoken]) -> dict[tuple[int, str], str]:
 
 
 def _of_session(speakers: Collection[Spoken]) -> dict[str, str]:
-    found = {one.speaker: role_by_name(one.speaker) for one in speakers}
+    found = {spoken.speaker: role_by_name(spoken.speaker) for spoken in speakers}
     if not any(found.values()) and len(speakers) == 2:
-        short, long = sorted(speakers, key=lambda one: one.words)
+        short, long = sorted(speakers, key=lambda spoken: spoken.words)
         enough = min(short.texts, long.texts) >= _FEWEST
         if enough and long.words >= max(_WORDY, _RATIO * short.words):
             found[long.speaker] = ASSISTANT

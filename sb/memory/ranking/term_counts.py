@@ -71,8 +71,8 @@ class Counted:
         self._starts[1::2] = starts + 1 + (self.heads & ASKING)
         (self._empty,) = (_sizes(self._starts, end) == 0).nonzero()
         self.length = sizes - 1
-        said = self.length[self.own] + self.length[self.before] + self.length[self.before2]
-        self.short = np.minimum(1.0, _SHORT / np.maximum(said, 1))
+        ndarray = self.length[self.own] + self.length[self.before] + self.length[self.before2]
+        self.short = np.minimum(1.0, _SHORT / np.maximum(ndarray, 1))
         # The blocks of every text, the last one of which takes the remainder.
         self._blocks_of = np.maximum(sizes // _BLOCK, 1)
         self._first_blocks = np.cumsum(self._blocks_of) - self._blocks_of
@@ -99,11 +99,11 @@ class Counted:
 
     def _weigh(self, query: Query, statistics: Statistics) -> list[str]:
         spoken, written = (
-            {stem(term): term for term in query.terms(spoken=said)[:MOST_TERMS]} for said in (True, False)
+            {stem(term): term for term in query.terms(spoken=item)[:MOST_TERMS]} for item in (True, False)
         )
         terms = {**written, **spoken}
         rarity = np.array([idf(term, statistics) for term in terms])
-        shares = [np.where([term in kept for term in terms], rarity, 0.0) for kept in (written, spoken)]
+        shares = [np.where([term in item for term in terms], rarity, 0.0) for item in (written, spoken)]
         shares = [share / (share.sum() or 1.0) for share in shares]
         self._worths = np.array(shares)
         self.worth = self._worths[self.spoken.astype(np.intp)]

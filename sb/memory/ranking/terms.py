@@ -166,7 +166,7 @@ def match_expression(
     Returns:
         An empty string if nothing can match.
     """
-    parts = [f"(- place : ({_any(one)}))" for one in (asked_for(terms), list(beside)) if one]
+    parts = [f"(- place : ({_any(item)}))" for item in (asked_for(terms), list(beside)) if item]
     if not parts or (places is not None and not places):
         return ""
     if places is not None:

@@ -80,10 +80,10 @@ class TrustDesk:
             number = space.places.make(write.execute, place, reserved=True)
             former = space.records.keyed(number, KIND, agent)
             known = orjson.loads(former["fields"]).get("authority") if former is not None else None
-            said = {domain: {"domain": domain, "by": by.name, "at": now}}
+            origins = {domain: {"domain": domain, "by": by.name, "at": now}}
             moment = to_moment(now)
             record = TrustAssessment(
-                "", stack, agent, {domain: {"score": float(score)}}, with_authority(known, said),
+                "", stack, agent, {domain: {"score": float(score)}}, with_authority(known, origins),
                 list(evidence) or None, moment, moment,
             )  # fmt: skip
             keeper = RecordWriter(space, by.name)

@@ -26,7 +26,7 @@ def below(trust: TrustStore, stack: str, floor: float) -> Condition:
     """
     if floor <= 0:
         return NEVER
-    by_agent = {name: _low(one.score, floor) for name, one in trust.standings(stack).items()}
+    by_agent = {name: _low(standing.score, floor) for name, standing in trust.standings(stack).items()}
     others = _low(None, floor)
     itself, values = _itself("r", by_agent, others)
     if not itself:
@@ -48,13 +48,13 @@ def numbers_where(database: Database, numbers: Iterable[int], condition: Conditi
     listed = "[" + ",".join(map(str, numbers)) + "]"
     where = f"r.id IN (SELECT value FROM json_each(?)) AND ({sql})"
     return frozenset(
-        one for (one,) in database.query(f"SELECT r.id FROM records AS r WHERE {where}", (listed, *values))
+        item for (item,) in database.query(f"SELECT r.id FROM records AS r WHERE {where}", (listed, *values))
     )
 
 
 def _low(standing: float | None, floor: float) -> tuple[str, ...]:
     """The source types of an agent that are trusted less than the floor, _OTHER among them."""
-    return tuple(one for one in (*BY_SOURCE, _OTHER) if trust_in_memory(one, standing) < floor)
+    return tuple(item for item in (*BY_SOURCE, _OTHER) if trust_in_memory(item, standing) < floor)
 
 
 def _itself(alias: str, by_agent: dict[str, tuple[str, ...]], others: tuple[str, ...]) -> Condition:
@@ -75,7 +75,7 @@ def _itself(alias: str, by_agent: dict[str, tuple[str, ...]], others: tuple[str,
 def _among(alias: str, low: Sequence[str]) -> Condition:
     """The condition that the source type of a record is one of these."""
     if _OTHER in low:
-        named = tuple(one for one in BY_SOURCE if one not in low)
+        named = tuple(item for item in BY_SOURCE if item not in low)
         word = "NOT IN"
     else:
         named, word = tuple(low), "IN"

@@ -119,9 +119,11 @@ def standings(opinions: Iterable[Opinion]) -> dict[str, Standing]:
     agents who only assess each other stay without a standing. An opinion of nobody in particular can lower a standing.
     """
     by: dict[str, list[Opinion]] = {}
-    for one in opinions:
-        by.setdefault(one.by, []).append(one)
-    settled = {one.about: Standing(lasting(one.score, one.days), (one,), 0) for one in by.pop(OPERATORS, ())}
+    for opinion in opinions:
+        by.setdefault(opinion.by, []).append(opinion)
+    settled = {
+        item.about: Standing(lasting(item.score, item.days), (item,), 0) for item in by.pop(OPERATORS, ())
+    }
     anonymous = by.pop("", [])
     last, depth = settled, 0
     while last:
@@ -130,18 +132,18 @@ def standings(opinions: Iterable[Opinion]) -> dict[str, Standing]:
         for assessor, standing in last.items():
             if say(standing.score) <= 0:
                 continue
-            for one in by.get(assessor, ()):
-                if one.about in settled:
+            for opinion in by.get(assessor, ()):
+                if opinion.about in settled:
                     continue
-                score = passed_on(lasting(one.score, one.days), standing.score)
-                if one.about not in fresh or score < fresh[one.about].score:
-                    fresh[one.about] = Standing(score, (*standing.opinions, one), depth)
+                score = passed_on(lasting(opinion.score, opinion.days), standing.score)
+                if opinion.about not in fresh or score < fresh[opinion.about].score:
+                    fresh[opinion.about] = Standing(score, (*standing.opinions, opinion), depth)
         settled = settled | fresh
         last = fresh
-    for one in anonymous:
-        known = settled.get(one.about, Standing(NEUTRAL, (), 0))
-        if one.score < known.score:
-            settled[one.about] = Standing(one.score, (one,), 0)
+    for opinion in anonymous:
+        known = settled.get(opinion.about, Standing(NEUTRAL, (), 0))
+        if opinion.score < known.score:
+            settled[opinion.about] = Standing(opinion.score, (opinion,), 0)
     return settled
 
 

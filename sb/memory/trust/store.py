@@ -98,11 +98,11 @@ class TrustStore:
 def _opinions(row: Row, domain: str, operators: bool, now: float) -> Iterator[Opinion]:
     fields = orjson.loads(row["fields"])
     dimensions = fields.get("dimensions") or {}
-    said = domain if domain in dimensions else GENERAL
-    score = (dimensions.get(said) or {}).get("score")
+    dimension = domain if domain in dimensions else GENERAL
+    score = (dimensions.get(dimension) or {}).get("score")
     if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 1:
         return
-    given = given_by(fields.get("authority"), said)
+    given = given_by(fields.get("authority"), dimension)
     at = given.get("at")
     if isinstance(at, bool) or not isinstance(at, int | float):  # it came from elsewhere
         at = row["updated_at"]

@@ -116,7 +116,7 @@ class NeedsReader:
             StoreError: the database cannot be read.
         """
         problems: list[Finding] = []
-        kills = [kill_need(one) for one in _kills(config, self._log, problems)]
+        kills = [kill_need(kill) for kill in _kills(config, self._log, problems)]
         contracts = ContractBaselineStore(self._log, authority, KERNEL_SURFACE).entries()
         found = self.decisions(contracts, most=most, known=known)
         items = (*(item for item in kills if item.key not in known), *found.items)

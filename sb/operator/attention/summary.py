@@ -81,9 +81,13 @@ class Summary:
         """The next step, mostly a command; "" without one. Faults of log or operators come first."""
         if not self.exists:
             return "sb init"
-        lost = [one for one in self.problems if one.name in RELIED_ON and one.status is Status.FAIL]
-        steps = [one.hint for one in lost] + [item.command for item in self.items]
-        steps += [one.hint for one in self.problems]
+        lost = [
+            problem
+            for problem in self.problems
+            if problem.name in RELIED_ON and problem.status is Status.FAIL
+        ]
+        steps = [item.hint for item in lost] + [item.command for item in self.items]
+        steps += [problem.hint for problem in self.problems]
         if not self.connected and not self.installed:
             steps.append("sb install claude-code")
         return next(filter(None, steps), "")
@@ -98,14 +102,14 @@ class Summary:
             "suggestions": self.suggestions,
             "connected": [
                 {
-                    "host": one.host,
-                    "project": one.project,
-                    "agent": one.agent,
-                    "run_id": one.run_id,
-                    "last_seen_at": iso_micros(one.last_seen_at),
-                    "waiting": one.waiting,
+                    "host": item.host,
+                    "project": item.project,
+                    "agent": item.agent,
+                    "run_id": item.run_id,
+                    "last_seen_at": iso_micros(item.last_seen_at),
+                    "waiting": item.waiting,
                 }
-                for one in self.connected
+                for item in self.connected
             ],
             "installed": list(self.installed),
             "enforcement": [vars(finding) | {"status": str(finding.status)} for finding in self.findings],
@@ -114,7 +118,7 @@ class Summary:
 
     def tones(self) -> dict[str, str]:
         """The words with which lines begin that a terminal sets off, each with the name of its tone."""
-        words = {item.state.word for item in self.items} | {str(one.status) for one in self.problems}
+        words = {item.state.word for item in self.items} | {str(problem.status) for problem in self.problems}
         return {word: tone_of(word) for word in sorted(words)}
 
     def lines(self, width: int = 0) -> Iterator[str]:
@@ -148,27 +152,27 @@ class Summary:
         return f"{self.total:,} need{'s' if self.total == 1 else ''} you: {kinds}" if kinds else NOTHING
 
     def _connected(self) -> str:
-        told = [
-            f"{one.name}{_place(one)}, {human_age((self.now - one.last_seen_at) / MICROSECONDS)}"
-            for one in self.connected[:MOST_AGENTS]
+        parts = [
+            f"{item.name}{_place(item)}, {human_age((self.now - item.last_seen_at) / MICROSECONDS)}"
+            for item in self.connected[:MOST_AGENTS]
         ]
-        silent = [host for host in self.installed if host not in {one.name for one in self.connected}]
-        told += [f"{host} waits for its first session" for host in silent]
+        silent = [host for host in self.installed if host not in {item.name for item in self.connected}]
+        parts += [f"{host} waits for its first session" for host in silent]
         if len(self.connected) > MOST_AGENTS:
-            told.append(f"and {len(self.connected) - MOST_AGENTS:,} more")
+            parts.append(f"and {len(self.connected) - MOST_AGENTS:,} more")
         return (
-            plain("; ".join(told), one_line=True)
+            plain("; ".join(parts), one_line=True)
             or "none yet: sb install claude-code connects a coding agent"
         )
 
     def _problems(self, width: int) -> Iterator[str]:
         problems = self.problems
         listed = problems[: MOST_PROBLEMS if len(problems) <= MOST_PROBLEMS else MOST_PROBLEMS - 1]
-        for one in listed:
-            hint = f" ({one.hint})" if one.hint else ""
-            text = plain(f"{one.name}: {one.detail}", one_line=True)
+        for item in listed:
+            hint = f" ({item.hint})" if item.hint else ""
+            text = plain(f"{item.name}: {item.detail}", one_line=True)
             room = width - LABEL - cell_width(hint)
-            yield padded(str(one.status), LABEL) + (fit(text, room) if width else text) + hint
+            yield padded(str(item.status), LABEL) + (fit(text, room) if width else text) + hint
         if len(problems) > len(listed):
             yield _labelled("", f"and {len(problems) - len(listed)} more: sb doctor", width)
 

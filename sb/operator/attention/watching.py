@@ -100,7 +100,7 @@ class Watcher:
         self._reader = self._reader or NeedsReader(log)
         authority = open_authority(self._config, log)
         found = self._reader.all_needs(self._config, authority, most=most, known=self._known)
-        checks = [broken("kill", "kill switch", one, "sb kill list") for one in found.problems]
+        checks = [broken("kill", "kill switch", finding, "sb kill list") for finding in found.problems]
         standing = log_standing(log)
         if standing.status is Status.FAIL:
             checks.append(broken("log", "event log", standing, "sb log verify"))

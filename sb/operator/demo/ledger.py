@@ -55,8 +55,8 @@ class Ledger:
         with ledger._transaction() as connection:
             for statement in _SCHEMA.split(";"):
                 connection.execute(statement)
-            for one in orders:
-                row = (one.number, one.customer, one.item, one.cents, one.state)
+            for item in orders:
+                row = (item.number, item.customer, item.item, item.cents, item.state)
                 connection.execute("INSERT INTO orders VALUES (?, ?, ?, ?, ?)", row)
         return ledger
 

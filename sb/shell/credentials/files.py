@@ -113,7 +113,7 @@ def _secret_at(parts: tuple[str, ...], files: tuple[SecretRow, ...]) -> Secret |
 def secret_patterns() -> Iterator[tuple[tuple[str, ...], bool]]:
     """The patterns of credentials that need protection from readers: folded components, and whether they begin at the root."""
     rows, indexes = _tables(OWN.get().files)
-    for own, _, rooted, _, row in (pattern for one in indexes for pattern in one[0]):
+    for own, _, rooted, _, row in (pattern for item in indexes for pattern in item[0]):
         if rows[row][1] != PRIVATE:
             yield own, rooted
 
@@ -185,12 +185,12 @@ def _secret_like(parts: tuple[str, ...], hidden: bool, files: tuple[SecretRow, .
 
 def _secrets_like(parts: Sequence[str], hidden: bool, files: tuple[SecretRow, ...]) -> Iterator[Secret]:
     (rows, indexes), (components, wild) = _tables(files), _components(files)
-    patterns = [pattern for one in indexes for pattern in one[0]]
+    patterns = [pattern for item in indexes for pattern in item[0]]
     # One component at least names a secret: other patterns than those with one that it may be cannot fit.
     named: set[int] = set()
     for part in filter(_names, dict.fromkeys(parts)):
         head, tail, _, _ = _shape(part)
-        fixed = [one for one in components if one.startswith(head) and one.endswith(tail)]
+        fixed = [item for item in components if item.startswith(head) and item.endswith(tail)]
         for component in (*fixed, *wild):
             if _may_be(part, component, hidden):
                 named.update(components[component])
@@ -218,7 +218,7 @@ def _fits_at(parts: Sequence[str], start: int, pattern: Pattern, row: SecretRow,
     own, below = parts[start:end], parts[end:]
     if len(own) < len(pattern[0]):
         return False
-    if not all(_may_be(part, one, hidden) for part, one in zip(own, pattern[0], strict=True)):
+    if not all(_may_be(part, item, hidden) for part, item in zip(own, pattern[0], strict=True)):
         return False
     if not any(map(_names, own)) or (below and is_literal(below[-1]) and not _named_well(own)):
         return False
@@ -244,9 +244,9 @@ def _may_be(part: str, pattern: str, hidden: bool) -> bool:
     if "*" in pattern:
         other_head, *middle, other_tail = pattern.split("*")
         if not other_head and not other_tail:
-            return pattern == "*" or any(one in part for one in middle if one)
+            return pattern == "*" or any(item in part for item in middle if item)
         ends = ((head, other_head), (tail[::-1], other_tail[::-1]))
-        return all(bool(one) and _agree(one, other) for one, other in ends if other)
+        return all(bool(end) and _agree(end, other) for end, other in ends if other)
     if not pattern.startswith(head) or not pattern.endswith(tail):
         return False
     stem, dot, extension = pattern.rpartition(".")
@@ -262,8 +262,8 @@ def _shape(part: str) -> tuple[str, str, int, str]:
     return pieces[0], pieces[-1], len("".join(pieces)), part.translate(_AS_GLOB)
 
 
-def _agree(one: str, other: str) -> bool:
-    return one.startswith(other) or other.startswith(one)
+def _agree(text: str, other: str) -> bool:
+    return text.startswith(other) or other.startswith(text)
 
 
 def secret_inside(folder: str, *, deep: bool = False) -> str:

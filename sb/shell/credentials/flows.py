@@ -211,7 +211,7 @@ class Trail(TextTrail):
             folders = [
                 place for word in (named if program == "ls" else ["."]) or ["."] for place in paths.now(word)
             ]
-            inside = (one for folder in folders for one in secrets_inside(folder))
+            inside = (item for folder in folders for item in secrets_inside(folder))
             found = [(name, secret) for name, secret in inside if hidden > 1 or name[0] != "."]
         else:
             return CLEAN
@@ -400,8 +400,8 @@ class Trail(TextTrail):
             return
         found = sink(program, arguments)
         if program in self._judge.functions:
-            for one in self._sinks:
-                self._sent(merged(self.words, self.input, given), one)
+            for item in self._sinks:
+                self._sent(merged(self.words, self.input, given), item)
         if found is None:
             return
         self._sinks.append(found)

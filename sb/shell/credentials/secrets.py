@@ -40,9 +40,9 @@ def secret_command(program: str, arguments: Sequence[str]) -> str:
         if not _in_order(rest, arguments):
             continue
         given = _options(arguments) if options or unless else ()
-        if options and not any(glob(one.lower(), option) for one in given for option in options):
+        if options and not any(glob(item.lower(), option) for item in given for option in options):
             continue
-        if not any(glob(one, option) for one in given for option in unless):
+        if not any(glob(item, option) for item in given for option in unless):
             return what
     return ""
 
@@ -83,10 +83,10 @@ def _options(arguments: Sequence[str]) -> list[str]:
 def secret_variable(name: str) -> bool:
     """True if a variable of that name holds a secret."""
     name = name.lower()
-    if any(f"_{one}_" in f"_{name}_" for one in NO_VARIABLES):
+    if any(f"_{variable}_" in f"_{name}_" for variable in NO_VARIABLES):
         return False
     padded = f"_{name}_"
-    return any(f"_{one.strip('_')}_" in padded for one in VARIABLES) or name.endswith(
+    return any(f"_{variable.strip('_')}_" in padded for variable in VARIABLES) or name.endswith(
         ("password", "passwd", "_pw", "apikey")
     )
 

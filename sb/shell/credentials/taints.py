@@ -60,6 +60,7 @@ def merged(*taints: Taint) -> Taint:
     if len(tainted) < 2:
         return tainted[0] if tainted else CLEAN
     worst = max(
-        tainted, key=lambda one: (one.level, not one.private, not one.soft, not one.hosts, not one.auth)
+        tainted,
+        key=lambda taint: (taint.level, not taint.private, not taint.soft, not taint.hosts, not taint.auth),
     )
-    return worst._replace(files=tuple(dict.fromkeys(file for one in tainted for file in one.files)))
+    return worst._replace(files=tuple(dict.fromkeys(file for taint in tainted for file in taint.files)))

@@ -43,7 +43,7 @@ def _by_verb(verb: str, arguments: Sequence[str], tree: str) -> Iterator[Arrival
             "obujc",
             "--origin --branch --upload-pack --template --config --depth --reference --separate-git-dir --filter --jobs",
         )
-        yield from (Arrival(in_folder(tree, one), ANYTHING) for one in options.of("--separate-git-dir"))
+        yield from (Arrival(in_folder(tree, item), ANYTHING) for item in options.of("--separate-git-dir"))
         name = os.path.basename(
             "".join(options.rest[:1]).rstrip("/").removesuffix("/.git").rpartition(":")[2]
         )
@@ -61,7 +61,7 @@ def _by_verb(verb: str, arguments: Sequence[str], tree: str) -> Iterator[Arrival
             yield Arrival("/", ANYTHING)
         folder = in_folder(tree, *options.of("--directory"))
         if not options.has("--continue", "--abort", "--skip", "--quit"):
-            yield from (Arrival(folder, Content("patch", one)) for one in options.rest or ["-"])
+            yield from (Arrival(folder, Content("patch", item)) for item in options.rest or ["-"])
     elif verb == "worktree" and arguments[:1] == ["add"]:
         options = parsed(arguments[1:], "bB", "--reason")
         yield from (Arrival(in_folder(tree, place), CHECKOUT) for place in options.rest[:1])
@@ -136,6 +136,6 @@ def fetched(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[Ar
     yield from (Arrival(in_folder((folders or ["."])[-1], file)) for file in files if file != "-")
     if program == "gh" and options.rest[:2] == ["repo", "clone"]:
         place = options.rest[3:4] or [os.path.basename("".join(options.rest[2:3]))]
-        yield from (Arrival(one, CHECKOUT) for one in place)
+        yield from (Arrival(item, CHECKOUT) for item in place)
     elif not files and (folders or (program == "gh" and options.rest[:1] != ["repo"])):
         yield Arrival((folders or ["."])[-1], ANYTHING)

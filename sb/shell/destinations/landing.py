@@ -118,7 +118,7 @@ class _Landing:
         """Judge entries that a pattern names, or whose names are unknown."""
         names = self._matching(name) if is_sure(name) else None
         if names is not None:
-            return highest(*(self._put(folder, one) for one in names))
+            return highest(*(self._put(folder, item) for item in names))
         below = self._judge.paths.contains(folder)
         visible = is_sure(name) and name[:1] == STAR
         if below and (below.strictly or (self._brings_more() and not visible)):

@@ -235,7 +235,7 @@ def patch(text: str) -> list[str] | None:
         named = header[1].partition("\t")[0]
         if len(named) > _LONGEST_NAME:
             return None
-        plain = compiled(_ESCAPED).sub(lambda one: chr(int(one[1], 8)) if one[1] else one[2], named)
+        plain = compiled(_ESCAPED).sub(lambda match: chr(int(match[1], 8)) if match[1] else match[2], named)
         for name in dict.fromkeys((*named.split(), *plain.split())):
             parts = [part for part in name.strip('"').split("/") if part not in ("", ".")]
             for at in range(min(len(parts), _DEEPEST)):

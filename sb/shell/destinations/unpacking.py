@@ -137,7 +137,7 @@ def _by_module(arguments: Sequence[str]) -> Iterator[Arrival]:
             if not (named and words[at + 1 : at + 2]):
                 continue
             verb, *rest = [
-                one for one in words[at + 1 :] if one not in ("-v", "--verbose", "--filter", "data")
+                item for item in words[at + 1 :] if item not in ("-v", "--verbose", "--filter", "data")
             ]
             if verb in ("-e", "--extract") and rest:
                 yield Arrival((rest[1:2] or ["."])[0], Content("archive", rest[0]))

@@ -202,7 +202,7 @@ def by_variable(judge: Judge, name: str) -> Finding:
     )
     if name == "GIT_CONFIG_PARAMETERS":
         listed = (compiled(_PARAMETER).findall(value) for value in values.get(name, ()))
-        pairs = ((key, value) for one in listed for key, value in one)
+        pairs = ((key, value) for item in listed for key, value in item)
     return highest(*(_setting(judge, key.lower(), value) for key, value in pairs))
 
 

@@ -227,7 +227,7 @@ def xargs(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findin
     given = texts if stdin.kind == "text" else judge.names_in(stdin.path) if stdin.path else []
     if any(mark in stdin.text for mark in "'\"\\") or len(given) > _MOST_GIVEN:
         given = []
-    known = [[word.replace(replaced, one) for word in command] for one in given] if replaced else []
+    known = [[word.replace(replaced, item) for word in command] for item in given] if replaced else []
     known += [[*command, *given]] if given and not replaced else []
     read = OPERAND if stdin.names else UNKNOWN
     command = [word.replace(replaced, read) for word in command] if replaced else [*command, read]

@@ -270,7 +270,7 @@ class _Code:
         """The calls that made an object."""
         if isinstance(value, ast.Call):
             return [value]
-        return [one for one in self._values.given(value) if isinstance(one, ast.Call)]
+        return [expr for expr in self._values.given(value) if isinstance(expr, ast.Call)]
 
     # --- sending
 

@@ -120,8 +120,8 @@ class Values:
         if isinstance(target, ast.Name):
             self._given.setdefault(target.id, []).append(value)
         elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
-            for one, given in zip(target.elts, value.elts, strict=False):
-                self._assign(one, given)
+            for expr, given in zip(target.elts, value.elts, strict=False):
+                self._assign(expr, given)
 
     # --- names
 

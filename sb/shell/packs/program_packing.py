@@ -127,12 +127,12 @@ def _record(values: dict[str, Any], place: Place) -> _Record:
 
 def _programs(records: tuple[_Record, ...], rules: Mapping[str, str]) -> dict[str, Program]:
     """Programs by name; a record that contradicts itself, or its program's rule, goes to the report."""
-    no_repeats(((name, one.place) for one in records for name in one.names), "records")
-    for one in records:
-        for name in one.names:
-            if contradiction := _contradiction(name, one.program, rules.get(name, "")):
-                raise one.place.refuse(contradiction)
-    return {name: one.program for one in records for name in one.names}
+    no_repeats(((name, entry.place) for entry in records for name in entry.names), "records")
+    for item in records:
+        for name in item.names:
+            if contradiction := _contradiction(name, item.program, rules.get(name, "")):
+                raise item.place.refuse(contradiction)
+    return {name: entry.program for entry in records for name in entry.names}
 
 
 def _trait(value: Any, place: Place) -> str:
@@ -175,9 +175,9 @@ def _variables(values: dict[str, tuple[str, ...]], place: Place) -> dict[str, st
 
 def _contradiction(name: str, program: Program, rule: str) -> str:
     """The reason why a record cannot be true, by itself or beside the class of its program; "" if it can."""
-    for one, other in _OPPOSITE:
-        if {one, other} <= {*program.traits}:
-            return f"{name} is both {one} ({TRAITS[one]}) and {other} ({TRAITS[other]})"
+    for item, other in _OPPOSITE:
+        if {item, other} <= {*program.traits}:
+            return f"{name} is both {item} ({TRAITS[item]}) and {other} ({TRAITS[other]})"
     reads = rule.startswith(f"{CLASSES['read_only']} ") and " | " not in rule
     if reads and (changing := _CHANGING.intersection(program.traits)):
         trait = min(changing)

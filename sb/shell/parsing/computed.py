@@ -64,7 +64,7 @@ def printed(script: Script) -> str | None:
         if not isinstance(part, Simple) or part.assigned or not part.words:
             return None
         words = [word.text for word in part.words]
-        given = [one.target.text for one in part.redirects if one.operator == "<<<"]
+        given = [redirect.target.text for redirect in part.redirects if redirect.operator == "<<<"]
         if len(given) != len(part.redirects) or len(given) > 1:
             return None
         begins = not at and not given
@@ -170,7 +170,7 @@ def _part(text: str, part: re.Match[str]) -> str:
 
 
 def _translated(rest: Sequence[str], text: str) -> str | None:
-    if len(rest) != 2 or not all(compiled(_SET).fullmatch(one) for one in rest):
+    if len(rest) != 2 or not all(compiled(_SET).fullmatch(item) for item in rest):
         return None
     if rest[0] == "-d":
         return "".join(char for char in text if char not in _set(rest[1]))

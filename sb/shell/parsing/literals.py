@@ -63,7 +63,9 @@ def _simple(nodes: tuple[Node, ...]) -> Iterator[Simple]:
 def _is_plain(simple: Simple) -> bool:
     """True if a command treats its arguments as data and is not redefined."""
     words = (
-        [word for _, word in simple.assigned] + list(simple.words) + [one.target for one in simple.redirects]
+        [word for _, word in simple.assigned]
+        + list(simple.words)
+        + [redirect.target for redirect in simple.redirects]
     )
     if any(word.scripts for word in words) or not simple.words:
         return False

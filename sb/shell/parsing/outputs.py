@@ -64,7 +64,7 @@ def is_made(word: Word) -> bool:
 
 
 def _makes(words: Sequence[str]) -> bool:
-    unmade = any(compiled("-[a-z]*u.*|--dry.*").fullmatch(one) for one in words)
+    unmade = any(compiled("-[a-z]*u.*|--dry.*").fullmatch(word) for word in words)
     return words[:1] == ["mktemp"] and not unmade
 
 

@@ -169,7 +169,7 @@ class Paths:
         folders = [self.here] if self.here else self.folders
         word = self.home + word[1:] if word.startswith("~/") else word
         expanded = ((folder, matches(folder, word)) for folder in folders)
-        return [os.path.join(folder, name) for folder, one in expanded if one for name in one[0]]
+        return [os.path.join(folder, name) for folder, item in expanded if item for name in item[0]]
 
     def is_folder(self, word: str) -> bool:
         """True if a word may name an existing folder."""
@@ -246,7 +246,7 @@ class Paths:
     def run_by_git(self) -> str:
         """A folder that the line has gone to and from which git runs programs, or ""."""
         entered = self.folders[1:] if not self.elsewhere else ()
-        return next((one for one in entered if repository_fits(folded(one), str.__eq__)), "")
+        return next((item for item in entered if repository_fits(folded(item), str.__eq__)), "")
 
     def places(self, word: str) -> list[str]:
         """The absolute paths that a word may name, by its spelling and with links followed."""

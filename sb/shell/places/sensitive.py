@@ -70,7 +70,7 @@ SETTINGS_IN_CODE = (
     r"|\.claude/projects/[^'\"\n]{0,200}\.jsonl|\.gemini/tmp/[^'\"\n]{0,200}chats|agent-transcripts/"
 )
 # Looked up by their first component: many begin alike, and every path is compared with each.
-_BY_HEAD = {head: list(settings) for head, settings in groupby(sorted(HOST_SETTINGS), lambda one: one[0])}
+_BY_HEAD = {head: list(settings) for head, settings in groupby(sorted(HOST_SETTINGS), lambda item: item[0])}
 HIDDEN_HEADS = tuple(head for head in _BY_HEAD if head[0] == ".")
 _WILD_HEADS = tuple(head for head in _BY_HEAD if "*" in head)
 # Names that may begin a host's settings, a repository or an environment file; of other names none does.

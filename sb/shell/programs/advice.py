@@ -33,7 +33,7 @@ class Advice(NamedTuple):
 
 def _row(line: str) -> Advice:
     runs, instead, why, example = (cell.strip() for cell in line.split("::"))
-    return Advice(tuple(one.strip() for one in runs.split("+")), instead, why, example)
+    return Advice(tuple(word.strip() for word in runs.split("+")), instead, why, example)
 
 
 # The most specific row of a program stands first.
@@ -114,13 +114,15 @@ def advice_for(verdict: ShellVerdict) -> Advice | None:
         (row, found[0])
         for row in ADVICE
         if all(
-            found := [next((argv for argv in verdict.commands if _fits(one, argv)), ()) for one in row.runs]
+            found := [next((argv for argv in verdict.commands if _fits(run, argv)), ()) for run in row.runs]
         )
     ]
     if not fitting:
         return None
     # Of several the one about the command that decided.
-    row, argv = next((one for one in fitting if verdict.reason.startswith(" ".join(one[1][:2]))), fitting[0])
+    row, argv = next(
+        (item for item in fitting if verdict.reason.startswith(" ".join(item[1][:2]))), fitting[0]
+    )
     instead, folder = _filled(row, argv), _goes_to(verdict.commands, argv)
     if not instead or folder is None:
         return None
@@ -157,13 +159,13 @@ def _joined(words: Sequence[str]) -> str:
 
 def _goes_to(commands: Sequence[Sequence[str]], argv: Sequence[str]) -> str | None:
     """The commands with which a line goes to its folder, as a prefix; None if a command may run in an unknown place."""
-    others = [one for one in commands if one and one is not argv]
-    before = commands[: next(at for at, one in enumerate(commands) if one is argv)]
-    goes = [one for one in before if one and one[0] in ("cd", "pushd")]
-    known = all(is_literal(word) and word != "-" for one in goes for word in one)
-    if not known or any(one[0] in _ELSEWHERE for one in others):
+    others = [command for command in commands if command and command is not argv]
+    before = commands[: next(at for at, command in enumerate(commands) if command is argv)]
+    goes = [item for item in before if item and item[0] in ("cd", "pushd")]
+    known = all(is_literal(word) and word != "-" for goe in goes for word in goe)
+    if not known or any(other[0] in _ELSEWHERE for other in others):
         return None
-    return "".join(f"{_joined(one)} && " for one in goes)
+    return "".join(f"{_joined(goe)} && " for goe in goes)
 
 
 def _fits(text: str, argv: Sequence[str]) -> bool:

@@ -72,7 +72,7 @@ class CommandList:
                 (at for at, word in enumerate(argv) if at and word[:1] not in ("-", "+")), len(argv)
             )
             return doubtful[0] > script
-        runs = next((one for one in inner if len(one) < len(argv) and _ends_with(argv, one)), None)
+        runs = next((item for item in inner if len(item) < len(argv) and _ends_with(argv, item)), None)
         return runs is not None and doubtful[0] >= len(argv) - len(runs)
 
 

@@ -229,8 +229,12 @@ def project_of_area(folder: str, home: str) -> str:
         return ""
     real = os.path.realpath(folder)
     own, parts = folded(os.path.realpath(home)), folded(real)
-    system = (folded(one) for one in _OF_THE_SYSTEM)
-    if real in _NO_PROJECT or parts == own[: len(parts)] or any(parts[: len(one)] == one for one in system):
+    system = (folded(item) for item in _OF_THE_SYSTEM)
+    if (
+        real in _NO_PROJECT
+        or parts == own[: len(parts)]
+        or any(parts[: len(item)] == item for item in system)
+    ):
         return ""
     return real
 
@@ -278,7 +282,7 @@ def _listed_name(folder: str, name: str, listings: Listings) -> str:
     if name in names:
         return name
     wanted = normal_name(name)
-    return next((one for one in names if normal_name(one) == wanted), name)
+    return next((item for item in names if normal_name(item) == wanted), name)
 
 
 def _measured(change: Change, area: Area, of_project: bool) -> tuple[int, int]:

@@ -159,7 +159,9 @@ def _reset(working: _Working, arguments: list[str]) -> Effect:
     moves = commit != working.git.commit("HEAD")
     if moves:
         ref = working.git.head_ref()
-        changes += [working.own(one) for one in ("logs/HEAD", *((ref, f"logs/{ref}") if ref else ("HEAD",)))]
+        changes += [
+            working.own(item) for item in ("logs/HEAD", *((ref, f"logs/{ref}") if ref else ("HEAD",)))
+        ]
     # Whatever was staged, the index is what the files are afterwards.
     return Effect(changes, reads=("head",), unsettles=("head",) if moves else ())
 
@@ -282,10 +284,10 @@ def _mv(working: _Working, arguments: list[str]) -> Effect:
     )
 
 
-def _is_same(working: _Working, one: str, other: str) -> bool:
+def _is_same(working: _Working, name: str, other: str) -> bool:
     """True if two names are one file, as where only the case of letters differs and the file system ignores it."""
     try:
-        return os.path.samefile(f"{working.root}/{one}", f"{working.root}/{other}")
+        return os.path.samefile(f"{working.root}/{name}", f"{working.root}/{other}")
     except OSError:
         return False
 
@@ -391,9 +393,9 @@ def _stash_number(word: str) -> int:
 def _stash_objects(git: Repository, commit: str) -> Iterator[str]:
     """The objects of a stash that its base does not have."""
     base, *others = git.parents(commit)
-    for one in (commit, *others):
-        yield one
-        yield from _new_objects(git, git.tree_of(one), git.tree_of(base))
+    for item in (commit, *others):
+        yield item
+        yield from _new_objects(git, git.tree_of(item), git.tree_of(base))
 
 
 def _new_objects(git: Repository, tree: str, base: str) -> Iterator[str]:

@@ -43,7 +43,7 @@ class Index(NamedTuple):
 
     def conflict(self) -> str:
         """A path that is in conflict, or ""."""
-        return next((path for path, one in self.entries.items() if one.stage), "")
+        return next((path for path, entry in self.entries.items() if entry.stage), "")
 
 
 def read_index(path: str) -> Index:
@@ -74,7 +74,9 @@ def tracked_digest(path: str) -> str:
         entries = read_index(path).entries
     except Unreadable:
         return ""
-    rows = (f"{name}\0{one.mode}\0{one.sha}\0{one.stage}\0{one.unsure}" for name, one in entries.items())
+    rows = (
+        f"{name}\0{entry.mode}\0{entry.sha}\0{entry.stage}\0{entry.unsure}" for name, entry in entries.items()
+    )
     return sha256("\n".join(rows).encode("utf-8", "surrogateescape")).hexdigest()
 
 

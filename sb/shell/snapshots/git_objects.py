@@ -88,7 +88,7 @@ class Repository:
         found = re.fullmatch(r"([\w./@+-]+?)((?:~\d*|\^1?)*)", name)
         if not found or ".." in name or "@{" in name:
             return ""
-        steps = sum(int(one[1:] or 1) for one in re.findall(r"~\d*|\^1?", found[2].replace("^1", "^")))
+        steps = sum(int(item[1:] or 1) for item in re.findall(r"~\d*|\^1?", found[2].replace("^1", "^")))
         commit = self._named(found[1])
         for _ in range(min(steps, 1000)):
             commit = next(iter(self.parents(commit)), "") if commit else ""
@@ -143,8 +143,8 @@ class Repository:
         found: dict[str, Entry] = {}
         waiting = [("", tree)]
         while waiting:
-            above, one = waiting.pop()
-            for name, (mode, sha) in self.tree(one).items():
+            above, subtree = waiting.pop()
+            for name, (mode, sha) in self.tree(subtree).items():
                 if mode == FOLDER_MODE:
                     waiting.append((f"{above}{name}/", sha))
                 else:

@@ -118,12 +118,12 @@ class Keeping:
     def result(self, judge: Judge) -> Kept:
         """The changes of the whole line."""
         absent = {change.path for change in self._changes if not os.path.lexists(change.path)}
-        kept = tuple(change for change in self._changes if not _has_above(change.path, absent))
+        outermost = tuple(change for change in self._changes if not _has_above(change.path, absent))
         if judge.paths.guards("."):
             return Kept(None, "it runs in a folder that decides how calls are judged", self._others)
         if self._why:
-            return Kept(None, self._why, self._others, self._extra, tuple(self._named), kept)
-        return Kept(kept, "", self._others, self._extra, tuple(self._named))
+            return Kept(None, self._why, self._others, self._extra, tuple(self._named), outermost)
+        return Kept(outermost, "", self._others, self._extra, tuple(self._named))
 
     def end(self) -> None:
         """Leave out what follows: the line is judged again, for what a loop sets last."""
@@ -358,7 +358,7 @@ class Keeping:
         if None in texts:
             return self._not_followed("what it unpacks is not known")
 
-        named = [text for one in texts for text in one or ()]
+        named = [text for item in texts for text in item or ()]
         return self._collect(judge, lambda folder: unpacked(name, replaced), name, named)
 
     def _texts(self, judge: Judge, word: Word, looked: list[str] | None = None) -> list[str] | None:

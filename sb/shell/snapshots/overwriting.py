@@ -182,10 +182,10 @@ def _moved(folder: str, arguments: Sequence[str]) -> Effect:
     return Effect(changes, moved=moved)
 
 
-def _differ_by_case_alone(one: str, other: str) -> bool:
+def _differ_by_case_alone(path: str, other: str) -> bool:
     """True if two paths are one entry of a folder, on a file system that ignores the case of letters."""
     folder, name = os.path.split(other)
-    if one == other or normal_name(one) != normal_name(other) or not os.path.lexists(other):
+    if path == other or normal_name(path) != normal_name(other) or not os.path.lexists(other):
         return False
     try:
         return name not in os.listdir(folder)
@@ -306,7 +306,7 @@ def _edited(folder: str, arguments: Sequence[str]) -> Effect:
     # The first operand may be the script; a file of that name is one too many at most.
     changes = []
     for text in (
-        files if after_script else [one for one in files if os.path.lexists(os.path.join(folder, one))]
+        files if after_script else [file for file in files if os.path.lexists(os.path.join(folder, file))]
     ):
         changes += written(folder, text)
         changes += [change for suffix in suffixes if suffix for change in written(folder, text + suffix)]

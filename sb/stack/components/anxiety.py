@@ -60,7 +60,7 @@ class AnxietyComponent(Component):
 def scores(health: Health) -> dict[str, float]:
     """Each measure, from 0 to 100."""
     n, k, months = health.unreflected, health.doubted, health.epoch_months
-    aged = sum(0.3 if one < 20 else 0.7 if one <= 200 else 1.0 for one in health.raw_aged)
+    aged = sum(0.3 if number < 20 else 0.7 if number <= 200 else 1.0 for number in health.raw_aged)
     sure = 1.0 if health.mean_confidence is None else health.mean_confidence
     found = {
         "consolidation_debt": _steps(n, ((3, 0, 7), (7, 21, 10), (15, 61, 4)), (93, 0.5)),

@@ -34,7 +34,7 @@ class ConsolidationComponent(Component):
         made = storage.promoter.keep(themes)
         return report | {
             "inference_available": self._inference is not None,
-            "synthesized_themes": [one.statement for one in themes],
+            "synthesized_themes": [pattern.statement for pattern in themes],
             "beliefs_created": report["beliefs_created"] + len(made),
             "belief_ids": [*report["belief_ids"], *made],
         }
@@ -44,17 +44,17 @@ class ConsolidationComponent(Component):
         episodes = storage.promoter.episodes()[:_SHOWN]
         if self._inference is None or len(episodes) < 2:
             return []
-        shown = [{"number": at, "lessons": one.lessons} for at, one in enumerate(episodes)]
+        shown = [{"number": at, "lessons": episode.lessons} for at, episode in enumerate(episodes)]
         seen = hashlib.blake2b(repr(shown).encode("utf-8", "replace"), digest_size=12).hexdigest()
         if storage.setting(_SEEN) == seen:
             return []
         themes: list[Pattern] = []
         for some in (group for group in storage.by_visibility(episodes) if len(group) > 1):
-            shown = [{"number": at, "lessons": one.lessons} for at, one in enumerate(some)]
+            shown = [{"number": at, "lessons": item.lessons} for at, item in enumerate(some)]
             answer = asked(self._inference, _TASK, shown)
             if answer is None:
                 return []
-            themes += [found for one in answer if (found := _theme(one, some))][:_MOST]
+            themes += [found for item in answer if (found := _theme(item, some))][:_MOST]
         storage.save_setting(_SEEN, seen)
         return themes
 
@@ -65,7 +65,7 @@ def _theme(answer: dict[str, Any], episodes: list[Episode]) -> Pattern | None:
     if not isinstance(statement, str) or not isinstance(numbers, list):
         return None
     text = " ".join(statement.split())
-    named = dict.fromkeys(one for one in numbers if type(one) is int and 0 <= one < len(episodes))
+    named = dict.fromkeys(number for number in numbers if type(number) is int and 0 <= number < len(episodes))
     if len(named) < 2 or not _SHORTEST <= len(text) <= _LONGEST:
         return None
-    return Pattern(text, tuple(episodes[one].id for one in named))
+    return Pattern(text, tuple(episodes[number].id for number in named))

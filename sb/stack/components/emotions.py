@@ -41,21 +41,21 @@ class EmotionalTaggingComponent(Component):
         report = {"judged": 0, "inference_available": self._inference is not None}
         since = datetime.fromtimestamp(storage.setting(_JUDGED) or 0, UTC)
         waiting = [
-            one
-            for one in storage.select("episode", limit=_AT_ONCE, own=True)
-            if one.local_updated_at > since and _said_by_words(one)
+            entry
+            for entry in storage.select("episode", limit=_AT_ONCE, own=True)
+            if entry.local_updated_at > since and _said_by_words(entry)
         ]
         if self._inference is None or not waiting:
             return report
         shown = [
-            {"number": at, "objective": one.objective, "outcome": one.outcome}
-            for at, one in enumerate(waiting)
+            {"number": at, "objective": entry.objective, "outcome": entry.outcome}
+            for at, entry in enumerate(waiting)
         ]
         answer = asked(self._inference, _TASK, shown)
         if answer is None:
             return report
-        for said in answer:
-            at, changes = said.get("number"), _judged(said)
+        for item in answer:
+            at, changes = item.get("number"), _judged(item)
             if type(at) is int and 0 <= at < len(waiting) and changes:
                 report["judged"] += storage.amend("episode", waiting[at].id, changes, component=self.name)
         storage.save_setting(_JUDGED, storage.clock.now())
@@ -71,8 +71,8 @@ def _by_words(episode: Episode) -> dict[str, Any]:
 
 def _said_by_words(episode: Episode) -> bool:
     """True if nobody said more of it than its words do."""
-    kept = {field: getattr(episode, field) for field in _FIELDS if getattr(episode, field)}
-    return kept == {field: value for field, value in _by_words(episode).items() if value}
+    fields = {field: getattr(episode, field) for field in _FIELDS if getattr(episode, field)}
+    return fields == {field: value for field, value in _by_words(episode).items() if value}
 
 
 def _judged(answer: dict[str, Any]) -> dict[str, Any]:

@@ -37,8 +37,8 @@ class ForgettingComponent(Component):
     @property
     def half_lives(self) -> dict[str, float]:
         """Kind to days, as far as they are not what comes with the kind."""
-        kept = (self._storage.setting(_SETTING) if self._storage else None) or {}
-        return {kind: _from_json(days) for kind, days in kept.items()} | self._own
+        stored = (self._storage.setting(_SETTING) if self._storage else None) or {}
+        return {kind: _from_json(days) for kind, days in stored.items()} | self._own
 
     def set_half_life(self, kind: str, days: float) -> None:
         """Sets and stores the half-life of a kind in this stack.
@@ -49,8 +49,8 @@ class ForgettingComponent(Component):
         checked = _checked(kind, days)
         if self._storage is None:
             raise RuntimeError("add the component to a stack before setting a half-life")
-        kept = dict(self._storage.setting(_SETTING) or {})
-        self._storage.save_setting(_SETTING, kept | {kind: _to_json(checked)})
+        stored = dict(self._storage.setting(_SETTING) or {})
+        self._storage.save_setting(_SETTING, stored | {kind: _to_json(checked)})
 
     def on_save(self, memory_type: str, memory_id: str, memory: Any) -> None:
         """Starts decay with the first memory."""

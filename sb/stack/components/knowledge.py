@@ -21,12 +21,16 @@ class KnowledgeComponent(Component):
     def _maintain(self, storage: StackStorage) -> dict[str, Any]:
         related = storage.relater.relate()
         domains = storage.relater.domains()
-        strong = [one.name for one in domains if one.confidence >= _STRONG and one.memories >= _FEWEST]
+        strong = [
+            domain.name for domain in domains if domain.confidence >= _STRONG and domain.memories >= _FEWEST
+        ]
         return {
             "domains_found": len(domains),
             "strength_domains": strong[:_SHOWN],
-            "weakness_domains": [one.name for one in domains if one.confidence < _WEAK][:_SHOWN],
-            "uncertain_areas": [one.name for one in domains if one.confidence >= _WEAK > one.least][:_SHOWN],
+            "weakness_domains": [domain.name for domain in domains if domain.confidence < _WEAK][:_SHOWN],
+            "uncertain_areas": [
+                domain.name for domain in domains if domain.confidence >= _WEAK > domain.least
+            ][:_SHOWN],
             "topics_related": related[TOPIC],
             "mentions_related": related[MENTIONS],
         }

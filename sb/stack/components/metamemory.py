@@ -39,13 +39,13 @@ class MetaMemoryComponent(Component):
 
     def _maintain(self, storage: StackStorage) -> dict[str, Any]:
         beliefs = storage.select("belief", limit=_NEWEST)
-        now = {one.id: self.confidence(one) for one in beliefs}
+        now = {belief.id: self.confidence(belief) for belief in beliefs}
         return {
             "uncertain_memories": storage.health().doubted,
             "beliefs_checked": len(beliefs),
             "mean_confidence": round(sum(now.values()) / len(now), 3) if now else None,
-            "never_accessed": sum(one.times_accessed == 0 for one in beliefs),
-            "to_verify": [one.id for one in beliefs if one.confidence - now[one.id] >= _STALE],
+            "never_accessed": sum(belief.times_accessed == 0 for belief in beliefs),
+            "to_verify": [belief.id for belief in beliefs if belief.confidence - now[belief.id] >= _STALE],
         }
 
 

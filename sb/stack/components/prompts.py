@@ -31,13 +31,13 @@ def asked(
     """
     shown = json.dumps(memories, ensure_ascii=False).replace("<", "\\u003c")  # nothing closes the tag but we
     try:
-        said = inference.infer(f"{task}\n<memories>{shown}</memories>", system=_SYSTEM)
-        fenced = _FENCED.search(said)
-        answer = json.loads(fenced[1] if fenced else said)
+        reply = inference.infer(f"{task}\n<memories>{shown}</memories>", system=_SYSTEM)
+        fenced = _FENCED.search(reply)
+        answer = json.loads(fenced[1] if fenced else reply)
     except Exception as error:  # noqa: BLE001 - of any provider; what is done without a model still counts
         logger.warning("a model's answer cannot be used: %s", type(error).__name__)
         return None
-    return [one for one in answer if isinstance(one, dict)] if isinstance(answer, list) else None
+    return [item for item in answer if isinstance(item, dict)] if isinstance(answer, list) else None
 
 
 def number_within(value: Any, least: float, most: float) -> float | None:
@@ -49,5 +49,7 @@ def number_within(value: Any, least: float, most: float) -> float | None:
 
 def words_within(value: Any, most: int) -> list[str]:
     """The texts of a list, in lower case, each once, so many at most."""
-    texts = [one.strip().lower() for one in value if isinstance(one, str)] if isinstance(value, list) else []
-    return list(dict.fromkeys(one for one in texts if 0 < len(one) <= 40))[:most]
+    texts = (
+        [item.strip().lower() for item in value if isinstance(item, str)] if isinstance(value, list) else []
+    )
+    return list(dict.fromkeys(text for text in texts if 0 < len(text) <= 40))[:most]

@@ -85,13 +85,13 @@ class SuggestionComponent(Component):
 
     def _maintain(self, storage: StackStorage) -> dict[str, Any]:
         raws = storage.select("raw", limit=_AT_ONCE, where={"processed": False})
-        found = {one.id: proposed(one.blob or "") for one in raws}
-        for some in storage.by_visibility([one for one in raws if not found[one.id]]):
+        found = {item.id: proposed(item.blob or "") for item in raws}
+        for some in storage.by_visibility([item for item in raws if not found[item.id]]):
             for uid, more in self._asked(some):
                 found[uid] = [more]
-        made = [_suggestion(raw, one) for raw in raws for one in found[raw.id]]
-        known = {one.id for one in made if storage.get("suggestion", one.id) is not None}
-        fresh = {one.id: one for one in made if one.id not in known}
+        made = [_suggestion(raw, proposal) for raw in raws for proposal in found[raw.id]]
+        known = {suggestion.id for suggestion in made if storage.get("suggestion", suggestion.id) is not None}
+        fresh = {suggestion.id: suggestion for suggestion in made if suggestion.id not in known}
         storage.save("suggestion", list(fresh.values()))
         for raw in raws:  # only now: what was suggested already is recognised by its id
             storage.amend("raw", raw.id, {"processed": True}, component=self.name)
@@ -104,12 +104,12 @@ class SuggestionComponent(Component):
 
     def _asked(self, raws: Sequence[RawEntry]) -> Iterable[tuple[str, Proposal]]:
         """Asks the model about entries whose words suggest nothing."""
-        worth = [one for one in raws if len(one.blob or "") >= _SHORTEST]
+        worth = [raw_entry for raw_entry in raws if len(raw_entry.blob or "") >= _SHORTEST]
         if self._inference is None or not worth:
             return
-        shown = [{"number": at, "text": one.blob} for at, one in enumerate(worth)]
-        for said in asked(self._inference, _TASK, shown) or ():
-            at, proposal = said.get("number"), _read(said)
+        shown = [{"number": at, "text": raw_entry.blob} for at, raw_entry in enumerate(worth)]
+        for item in asked(self._inference, _TASK, shown) or ():
+            at, proposal = item.get("number"), _read(item)
             if type(at) is int and 0 <= at < len(worth) and proposal:
                 yield worth[at].id, proposal
 
@@ -163,8 +163,8 @@ def _read(answer: Mapping[str, Any]) -> Proposal | None:
 def _suggestion(raw: RawEntry, proposal: Proposal) -> MemorySuggestion:
     """About the same people, and under an id that the same entry and content always has."""
     kind, content, confidence = proposal
-    said = orjson.dumps([raw.id, kind, content], option=orjson.OPT_SORT_KEYS)
-    known = f"sug_{hashlib.blake2b(said, digest_size=12).hexdigest()}"
+    identity = orjson.dumps([raw.id, kind, content], option=orjson.OPT_SORT_KEYS)
+    known = f"sug_{hashlib.blake2b(identity, digest_size=12).hexdigest()}"
     return MemorySuggestion(
         known, "", kind, content, confidence, [raw.id], subject_ids=raw.subject_ids,
         access_grants=raw.access_grants, consent_grants=raw.consent_grants,

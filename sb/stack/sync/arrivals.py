@@ -64,7 +64,9 @@ class Arrivals:
         # A number stays one, as where it was written: a priority may have the digits of a card.
         numbers = {name: part for name, part in change.parts.items() if isinstance(part, int)}
         parts = masking.value({**change.parts, **dict.fromkeys(numbers, 0)}) | numbers
-        relations = tuple(replace(one, relation=masking.text(one.relation)) for one in change.relations)
+        relations = tuple(
+            replace(relation, relation=masking.text(relation.relation)) for relation in change.relations
+        )
         self.masked |= masking.found
         return replace(change, parts=parts, relations=relations) if masking.found else change
 
@@ -79,7 +81,9 @@ class Arrivals:
             return change
         texts = _texts(change)
         parts = zip(texts, masked(list(texts.values())), strict=True)
-        relations = tuple(replace(one, relation=masked(one.relation)) for one in change.relations)
+        relations = tuple(
+            replace(relation, relation=masked(relation.relation)) for relation in change.relations
+        )
         return replace(change, parts={**change.parts, **dict(parts)}, relations=relations)
 
     def look(self, change: Change) -> Screened:

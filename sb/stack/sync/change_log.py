@@ -114,11 +114,13 @@ class ChangeLog:
         if not self.ours:
             return
         twice = [
-            one.record for one in self.after(0, execute) if one.document and one.seen.get(former, 0) > since
+            entry.record
+            for entry in self.after(0, execute)
+            if entry.document and entry.seen.get(former, 0) > since
         ]
         for start in range(0, len(twice), AT_ONCE):
-            for record, kept in self.all_stored(twice[start : start + AT_ONCE]).items():
-                change = kept.now
+            for record, item in self.all_stored(twice[start : start + AT_ONCE]).items():
+                change = item.now
                 dots = {
                     part: NEW if dot[0] == former and dot[1] > since else dot
                     for part, dot in change.dots.items()
@@ -145,10 +147,10 @@ class ChangeLog:
         seen = {**change.seen, replica: number}
         dots = {part: dot if old == NEW else old for part, old in change.dots.items()}
         document = replace(change, seen=seen, dots=dots).document()
-        kept = StoredChange(
+        change_row = StoredChange(
             record, number, "", self.space.clock.now(), seen, document, self.sealer.seal(document)
         )
-        self._write(execute, kept, change.erased)
+        self._write(execute, change_row, change.erased)
 
     def put(
         self,
@@ -167,8 +169,8 @@ class ChangeLog:
             peer: which database has it just so.
         """
         _, number = self._next(execute)
-        kept = StoredChange(record, number, peer, self.space.clock.now(), seen, document, seal)
-        self._write(execute, kept, erased)
+        change = StoredChange(record, number, peer, self.space.clock.now(), seen, document, seal)
+        self._write(execute, change, erased)
 
     def _next(self, execute: Execute) -> tuple[str, int]:
         """Returns the replica's name and the next number of its feed."""
@@ -195,9 +197,9 @@ class ChangeLog:
 
     def learn(self, execute: Execute, record: int, seen: Seen) -> None:
         """Note that a record already has what these changes made of it."""
-        kept = self.stored(record)
-        if kept is not None:
-            values = (orjson.dumps(together(kept.seen, seen)).decode(), record)
+        change = self.stored(record)
+        if change is not None:
+            values = (orjson.dumps(together(change.seen, seen)).decode(), record)
             execute("UPDATE sync_changes SET seen = ? WHERE record = ?", values)
 
     def again(self, execute: Execute, stored: StoredChange) -> None:
@@ -227,12 +229,14 @@ class ChangeLog:
         """Signs the unsigned changes of this home, and tells them again."""
         if not self.sealer.signs:
             return
-        unsigned = [one.record for one in self.after(0) if one.document and self.sealer.unsigned(one.seal)]
+        unsigned = [
+            item.record for item in self.after(0) if item.document and self.sealer.unsigned(item.seal)
+        ]
         for start in range(0, len(unsigned), AT_ONCE):
             with self.space.database.write() as execute:
-                for kept in self.all_stored(unsigned[start : start + AT_ONCE]).values():
-                    if kept.document and self.sealer.unsigned(kept.seal):
-                        self.again(execute, replace(kept, seal=self.sealer.seal(kept.document)))
+                for change in self.all_stored(unsigned[start : start + AT_ONCE]).values():
+                    if change.document and self.sealer.unsigned(change.seal):
+                        self.again(execute, replace(change, seal=self.sealer.seal(change.document)))
 
     def stored(self, record: int) -> StoredChange | None:
         """Returns the stored change of a record."""
@@ -273,7 +277,7 @@ def _stored(row: tuple[Any, ...]) -> StoredChange:
 
 def _seen(text: str) -> Seen:
     try:
-        said = orjson.loads(text)
+        seen = orjson.loads(text)
     except orjson.JSONDecodeError as error:
         raise damaged(str(error)) from None
-    return said if isinstance(said, dict) else {}
+    return seen if isinstance(seen, dict) else {}

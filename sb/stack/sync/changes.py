@@ -99,7 +99,7 @@ class Change:
 
     def document(self) -> bytes:
         """The change as JSON."""
-        said: dict[str, Any] = {
+        payload: dict[str, Any] = {
             "format": FORMAT,
             "stack": self.place.stack,
             "scope": self.place.scope,
@@ -111,16 +111,22 @@ class Change:
             "seen": dict(self.seen),
         }
         if self.erased_by is not None:
-            return orjson.dumps({**said, "erased_by": self.erased_by})
-        said |= {
+            return orjson.dumps({**payload, "erased_by": self.erased_by})
+        payload |= {
             "parts": dict(self.parts),
             "dots": {part: list(dot) for part, dot in self.dots.items()},
-            "relations": [one.as_list() for one in self.relations],
+            "relations": [relation.as_list() for relation in self.relations],
         }
         if self.session is not None:
-            one = self.session
-            said["session"] = [one.name, one.agent, one.scope, one.started_at, one.ended_at]
-        return orjson.dumps(said)
+            own_session = self.session
+            payload["session"] = [
+                own_session.name,
+                own_session.agent,
+                own_session.scope,
+                own_session.started_at,
+                own_session.ended_at,
+            ]
+        return orjson.dumps(payload)
 
 
 def parse(document: bytes) -> Change:
@@ -130,29 +136,33 @@ def parse(document: bytes) -> Change:
         CheckFailed: it is damaged, or of a kind or format that this version does not know.
     """
     try:
-        said = orjson.loads(document)
-        if said["format"] != FORMAT:
-            raise CheckFailed(f"a change has format {said['format']!r}, this version reads {FORMAT}", _NEWER)
+        payload = orjson.loads(document)
+        if payload["format"] != FORMAT:
+            raise CheckFailed(
+                f"a change has format {payload['format']!r}, this version reads {FORMAT}", _NEWER
+            )
         place = Place(
-            _text(said["stack"]), checked_scope(_text(said["scope"])), _text(said["owner"], empty=True)
+            _text(payload["stack"]),
+            checked_scope(_text(payload["scope"])),
+            _text(payload["owner"], empty=True),
         )
         check_not_reserved(place.owner)
         common: dict[str, Any] = {
-            "uid": _text(said["uid"]),
-            "kind": _known(_text(said["kind"])),
+            "uid": _text(payload["uid"]),
+            "kind": _known(_text(payload["kind"])),
             "place": place,
-            "agent": _text(said["agent"], empty=True),
-            "created_at": _number(said["created_at"]),
-            "seen": {_text(name): _whole(count) for name, count in said["seen"].items()},
+            "agent": _text(payload["agent"], empty=True),
+            "created_at": _number(payload["created_at"]),
+            "seen": {_text(name): _whole(count) for name, count in payload["seen"].items()},
         }
-        if "erased_by" in said:
-            return Change(**common, erased_by=_text(said["erased_by"], empty=True))
+        if "erased_by" in payload:
+            return Change(**common, erased_by=_text(payload["erased_by"], empty=True))
         return Change(
             **common,
-            parts=dict(said["parts"]),
-            dots={part: (_text(dot[0]), _whole(dot[1])) for part, dot in said["dots"].items()},
-            relations=tuple(_relation(one) for one in said["relations"]),
-            session=_session(said["session"], place.stack) if "session" in said else None,
+            parts=dict(payload["parts"]),
+            dots={part: (_text(dot[0]), _whole(dot[1])) for part, dot in payload["dots"].items()},
+            relations=tuple(_relation(relation) for relation in payload["relations"]),
+            session=_session(payload["session"], place.stack) if "session" in payload else None,
         )
     except _IMPOSSIBLE as error:
         if isinstance(error, CheckFailed):
@@ -191,7 +201,7 @@ def row_of(change: Change) -> Row:
         fields = {
             name.removeprefix(_FIELD): value for name, value in parts.items() if name.startswith(_FIELD)
         }
-        held: Row = {
+        columns: Row = {
             **DEFAULTS,
             **{name: parts.get(name) for name in _COLUMNS},
             "uid": change.uid,
@@ -208,14 +218,14 @@ def row_of(change: Change) -> Row:
             "text": "",
         }
         if trust is not None:
-            held["confidence"], held["evidence_n"] = _number(trust[0]), _number(trust[1])
-        if held["state"] not in _STATES:
-            raise ValueError(f"its state is {held['state']!r}")
-        row = to_row(from_row(held, change.place), held)
+            columns["confidence"], columns["evidence_n"] = _number(trust[0]), _number(trust[1])
+        if columns["state"] not in _STATES:
+            raise ValueError(f"its state is {columns['state']!r}")
+        row = to_row(from_row(columns, change.place), columns)
     except _IMPOSSIBLE as error:
         raise damaged(f"{change.uid} cannot be read: {error}") from None
     for name in ("uid", "agent", "state", "created_at", "updated_at", "happened_at"):
-        row[name] = held[name]
+        row[name] = columns[name]
     row["key"] = row["key"] if parts.get(KEYED) else None
     row["text"] = row["text"].replace("\0", " ")  # as it is stored
     count_words(row)

@@ -71,15 +71,15 @@ class Conflicts:
         with self._space.database.write() as execute:
             row = self._found(conflict)  # a stack that was never synchronised has nothing to stamp either
             self._feed.stamp_rest(execute)
-            kept, remote = self._feed.stored(row[1]), parse(row[3].encode())
+            change, remote = self._feed.stored(row[1]), parse(row[3].encode())
             local = self._space.records.row(row[1])
-            assert kept is not None
+            assert change is not None
             assert local is not None
             before = _listed(self._container, *row)
             if remote.uid == local["uid"]:
-                self._choose(execute, keep, local, kept, remote, why)
+                self._choose(execute, keep, local, change, remote, why)
             else:
-                self._choose_name(execute, keep, local, kept, row, why)
+                self._choose_name(execute, keep, local, change, row, why)
             now = self._space.clock.now()
             execute(
                 # Without its document, which nobody would find if the memory that it became was erased.
@@ -225,12 +225,12 @@ def _listed(
     row = space.records.row(record)
     assert row is not None
     remote = parse(document.encode())
-    said = parts_of(row)
+    parts = parts_of(row)
     place = space.places.numbered(row["place"])
     other = row_of(remote)
     here, there = masks.copy(space.record(row)), masks.copy(from_row(other, place))
-    held = QUARANTINED in (row["state"], other["state"])  # one of them is nobody's to read
-    withheld = _WITHHELD if held else _REFUSED if not space.reader.allows(row) else ""
+    quarantined = QUARANTINED in (row["state"], other["state"])  # one of them is nobody's to read
+    withheld = _WITHHELD if quarantined else _REFUSED if not space.reader.allows(row) else ""
     return SyncConflict(
         id=conflict,
         table=row["kind"],
@@ -243,7 +243,7 @@ def _listed(
         cloud_summary=withheld or content(there),
         source=peer,
         differing=sorted(
-            name for name in said.keys() | remote.parts.keys() if said.get(name) != remote.parts.get(name)
+            name for name in parts.keys() | remote.parts.keys() if parts.get(name) != remote.parts.get(name)
         ),
     )
 

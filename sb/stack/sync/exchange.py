@@ -63,10 +63,10 @@ class Reach:
     @property
     def digest(self) -> str:
         """A digest of the reach, which differs when the reach does."""
-        said = "\0".join((*sorted(self.scopes), "", *sorted(self.cores), "", *sorted(self.view or ())))
-        said += f"\0{self.rules}" if self.rules else ""
-        said += "\0".join(("", "", *sorted(self.withheld))) if self.withheld else ""
-        return hashlib.sha256(said.encode()).hexdigest()[:16]
+        text = "\0".join((*sorted(self.scopes), "", *sorted(self.cores), "", *sorted(self.view or ())))
+        text += f"\0{self.rules}" if self.rules else ""
+        text += "\0".join(("", "", *sorted(self.withheld))) if self.withheld else ""
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 class Exchange:
@@ -100,9 +100,11 @@ class Exchange:
                 f"{self._path} is a copy of this database",
                 "export_stack() makes one that can sync",
             )
-        first, second = sorted((local, remote), key=lambda one: one.replica)  # so that nobody waits in a ring
-        with first.space.database.write() as one, second.space.database.write() as other:
-            writes = {first.replica: one, second.replica: other}
+        first, second = sorted(
+            (local, remote), key=lambda feed: feed.replica
+        )  # so that nobody waits in a ring
+        with first.space.database.write() as execute, second.space.database.write() as other:
+            writes = {first.replica: execute, second.replica: other}
             here, there = writes[local.replica], writes[remote.replica]
             mine, theirs = _peer(local, remote.replica), _peer(remote, local.replica)
             now = max(local.space.clock.now(), math.nextafter(max(mine.at, theirs.at), math.inf))
@@ -156,7 +158,7 @@ class Exchange:
 
             def incoming() -> Iterator[StoredChange]:
                 found = remote.after(after, connection.execute, since=since or 0.0)
-                return (one for one in found if one.document and self._reach.carries(one.change))
+                return (item for item in found if item.document and self._reach.carries(item.change))
 
             gone = self._checked(incoming(), receiver)
             self.result.pulled += self._erase(self._local, receiver, gone)
@@ -164,15 +166,15 @@ class Exchange:
                 with self._local.space.database.write() as execute:
                     self._local.stamp_rest(execute)
                     _know(execute, self._local, page)
-                    for kept, outcome in zip(page, receiver.receive(execute, page), strict=True):
-                        self._count(outcome, kept)
+                    for change, outcome in zip(page, receiver.receive(execute, page), strict=True):
+                        self._count(outcome, change)
                     receiver.finish(execute)
                     if since is None and not receiver.waiting:
                         _reached(execute, self._local, remote.replica, pulled=reached)
         with self._local.space.database.write() as execute:
             self._local.stamp_rest(execute)
-            for kept, outcome in receiver.receive_rest(execute):
-                self._count(outcome, kept)
+            for change, outcome in receiver.receive_rest(execute):
+                self._count(outcome, change)
             receiver.finish(execute)
             if since is None:
                 _reached(execute, self._local, remote.replica, pulled=head)
@@ -192,19 +194,19 @@ class Exchange:
         standings: Counter[str] = Counter()
         gone = []
         here, head = self._local.replica, self._local.head
-        told = set[str]()
+        uids = set[str]()
         for page, _ in _pages(iter(incoming)):
-            for kept in page:
-                standings[self._local.sealer.status(kept.document, kept.seal)] += 1
-                if kept.change.seen.get(here, 0) > head:
-                    raise damaged(f"{kept.change.uid} refers to changes that were never made here")
-                if kept.change.uid in told:
-                    raise damaged(f"there are two changes of {kept.change.uid}")
-                told.add(kept.change.uid)
+            for change in page:
+                standings[self._local.sealer.status(change.document, change.seal)] += 1
+                if change.change.seen.get(here, 0) > head:
+                    raise damaged(f"{change.change.uid} refers to changes that were never made here")
+                if change.change.uid in uids:
+                    raise damaged(f"there are two changes of {change.change.uid}")
+                uids.add(change.change.uid)
             receiver.check(page)
-            gone += [kept for kept in page if kept.change.erased and receiver.may_erase(kept)]
+            gone += [item for item in page if item.change.erased and receiver.may_erase(item)]
         notes = self._local.sealer.admit(standings, from_anybody=self._from_anybody)
-        self.result.notes += [one for one in notes if one not in self.result.notes]
+        self.result.notes += [note for note in notes if note not in self.result.notes]
         return gone
 
     def _count(self, outcome: Outcome, stored: StoredChange) -> None:
@@ -220,10 +222,10 @@ class Exchange:
             with feed.space.database.write() as execute:
                 if feed.ours:
                     feed.stamp_rest(execute)
-                for kept in page:
-                    if receiver.bury(execute, kept):
-                        uids.append(kept.change.uid)
-                        actors.add(kept.change.erased_by or ACTOR)
+                for change in page:
+                    if receiver.bury(execute, change):
+                        uids.append(change.change.uid)
+                        actors.add(change.change.erased_by or ACTOR)
         if uids:
             log = EventLog(feed.space.database, clock=feed.space.clock, ids=feed.space.ids)
             erase(feed.space, log, uids, actor=", ".join(sorted(actors)), reason="")
@@ -235,20 +237,20 @@ class Exchange:
         """Give what is new here; returns whether some of it has to wait until what is new there was taken."""
         local, remote = self._local, self._remote
         after, head = _position(local, remote.replica, "pushed"), local.head
-        held, there = self._held(), remote.replica
+        conflicts, there = self._held(), remote.replica
 
         def outgoing(*, erased: bool = False) -> Iterator[StoredChange]:
-            for one in local.after(after, erased=erased):
-                if one.seq > head:
+            for change in local.after(after, erased=erased):
+                if change.seq > head:
                     return
                 if (
-                    one.document
-                    and one.peer != there
-                    and one.record not in held
-                    and self._reach.carries(one.change)
-                    and (erased or one.change.uid not in self._reach.withheld)
+                    change.document
+                    and change.peer != there
+                    and change.record not in conflicts
+                    and self._reach.carries(change.change)
+                    and (erased or change.change.uid not in self._reach.withheld)
                 ):
-                    yield one
+                    yield change
 
         receiver = Receiver(remote, local.replica, merge=False)
         self.result.pushed += self._erase(remote, receiver, outgoing(erased=True))
@@ -345,8 +347,8 @@ def _meet(execute: Execute, feed: Feed, peer: str, path: str, at: float, reach: 
 def _know(execute: Execute, feed: Feed, page: Iterable[StoredChange]) -> None:
     """Remember how far databases have counted, also those that were never met, so that an older copy is known for one."""
     most: dict[str, int] = {}
-    for kept in page:
-        most = together(most, kept.change.seen)
+    for change in page:
+        most = together(most, change.change.seen)
     most.pop(feed.replica, None)
     for peer, count in most.items():
         execute(

@@ -104,11 +104,11 @@ class Feed(ChangeLog):
             )  # such as what operators say of trust, which no copy takes
         }
         rows = [row for row in self.space.records.rows(list(set(numbers))) if row["place"] in places]
-        kept = self.all_stored([row["id"] for row in rows])
+        stored = self.all_stored([row["id"] for row in rows])
         moved = self._moved(execute, after, upto)
         relations = self._relations([row["id"] for row in rows])
-        for row in sorted(rows, key=lambda one: int(one["id"])):
-            former = kept.get(row["id"])
+        for row in sorted(rows, key=lambda item: int(item["id"])):
+            former = stored.get(row["id"])
             change = self._changed(row, former, row["id"] in moved, relations.get(row["id"], ()))
             if change is not None:
                 self.tell(execute, row["id"], change)
@@ -181,6 +181,6 @@ class Feed(ChangeLog):
         )
         found: dict[int, list[Relation]] = {}
         for record, _, relation, other, weight, agent, at, inward in rows:
-            one = Relation(relation, other, weight, agent, at, bool(inward))
-            found.setdefault(record, []).append(one)
+            edge = Relation(relation, other, weight, agent, at, bool(inward))
+            found.setdefault(record, []).append(edge)
         return found

@@ -60,8 +60,8 @@ def compare(local: Change, remote: Change) -> Comparison:
             (later if _is_later(other, mine) else ours).add(part)
         else:
             clashing.add(part)
-    for one, other_side in ((theirs, ours), (ours, theirs)):
-        if TEXT in one and other_side & _ABOUT_THE_TEXT:
+    for item, other_side in ((theirs, ours), (ours, theirs)):
+        if TEXT in item and other_side & _ABOUT_THE_TEXT:
             clashing |= {TEXT} | (other_side & _ABOUT_THE_TEXT)
     return Comparison(frozenset(theirs | redacted), frozenset(ours), frozenset(clashing), frozenset(later))
 

@@ -97,11 +97,11 @@ class Receiver:
         """
         page = list(page)
         rows = self._rows(page)
-        for kept in page:
-            self._check(kept.change, rows.get(kept.change.uid))
+        for change in page:
+            self._check(change.change, rows.get(change.change.uid))
 
     def _rows(self, page: Iterable[StoredChange]) -> dict[str, Row]:
-        return self._space.records.known([kept.change.uid for kept in page])
+        return self._space.records.known([change.change.uid for change in page])
 
     def _check(self, change: Change, row: Row | None) -> None:
         if change.place.stack != self._feed.stack:
@@ -129,7 +129,8 @@ class Receiver:
         """Take changes of different records; what was changed here has been stamped."""
         rows = self._rows(page)
         return [
-            self._received(execute, self.arrivals.screened(kept), rows.get(kept.change.uid)) for kept in page
+            self._received(execute, self.arrivals.screened(change), rows.get(change.change.uid))
+            for change in page
         ]
 
     def may_erase(self, stored: StoredChange) -> bool:
@@ -192,10 +193,10 @@ class Receiver:
         waiting, self._unnamed = self._unnamed, []
         while waiting:
             outcomes = zip(waiting, self.receive(execute, waiting), strict=True)
-            done += [one for one in outcomes if one[1] is not Outcome.WAITS]
+            done += [outcome for outcome in outcomes if outcome[1] is not Outcome.WAITS]
             still, self._unnamed = self._unnamed, []
             if len(still) == len(waiting):
-                done += [(kept, self._refused(execute, kept)) for kept in still]
+                done += [(change, self._refused(execute, change)) for change in still]
                 break
             waiting = still
         unrelated, self._unrelated = self._unrelated, []
@@ -252,15 +253,15 @@ class Receiver:
             self._unnamed.append(stored)
             return Outcome.WAITS
         self._writer.keep(execute, batch)
-        number, held = row["id"], batch.held
+        number, quarantined = row["id"], batch.held
         self._note(execute, number)
         self._new.append(number)
-        if strange and held:  # others are told that it waits, not that it is true
+        if strange and quarantined:  # others are told that it waits, not that it is true
             self.quarantined += 1
             self._feed.tell(execute, number, _waiting(change))
         else:
             self._feed.put(execute, number, change.seen, stored.document, stored.seal, peer=self._peer)
-        own = [one for one in change.relations if not (strange and held and one.inward)]
+        own = [relation for relation in change.relations if not (strange and quarantined and relation.inward)]
         self._relate(execute, row, own)
         if row["key"]:
             self._named(execute, change.uid, number)
@@ -325,17 +326,17 @@ class Receiver:
     def _tell_again(self, execute: Execute, former: StoredChange) -> None:
         """Sends the other side a change again."""
         if self._merge:
-            kept = self._feed.stored(former.record)
-            if kept is not None and kept.document:
-                self._feed.again(execute, kept)
+            change = self._feed.stored(former.record)
+            if change is not None and change.document:
+                self._feed.again(execute, change)
 
     def _merged(
         self, execute: Execute, row: Row, local: Change, change: Change, merge: Comparison
     ) -> Outcome:
         merged = with_parts(local, change, merge.taken)
         if merge.taken:
-            told = ", ".join(sorted(merge.taken))
-            self.write(execute, row, merged, merge.taken, "merge", f"{told} from {self._peer}")
+            parts = ", ".join(sorted(merge.taken))
+            self.write(execute, row, merged, merge.taken, "merge", f"{parts} from {self._peer}")
         relations = united(local.relations, change.relations)
         self._feed.tell(execute, row["id"], replace(merged, relations=relations))
         return Outcome.MERGED
@@ -381,8 +382,8 @@ class Receiver:
     def _waits_here(self, row: Row, uid: str) -> bool:
         """True if a quarantine is this database's own, or who lifts it is a stranger."""
         former = self._feed.stored(row["id"])
-        told = former is not None and former.now.parts[STANDING]["state"] == QUARANTINED
-        return not told or self.arrivals.strange(uid)
+        is_published = former is not None and former.now.parts[STANDING]["state"] == QUARANTINED
+        return not is_published or self.arrivals.strange(uid)
 
     def _hold_changed(self, execute: Execute, row: Row, change: Change) -> None:
         """Quarantine a record if a change brought waiting personal data, or an attack."""
@@ -399,18 +400,18 @@ class Receiver:
         )
 
     def _relate(self, execute: Execute, row: Row, relations: Iterable[Relation]) -> None:
-        for one in relations:
-            other = self._space.records.find(one.target)
+        for relation in relations:
+            other = self._space.records.find(relation.target)
             if other is None:
-                self._unrelated.append((row["uid"], one))
+                self._unrelated.append((row["uid"], relation))
                 continue
-            source, target = (other, row) if one.inward else (row, other)
+            source, target = (other, row) if relation.inward else (row, other)
             here, there = (self._space.places.numbered(end["place"]) for end in (source, target))
             if other["state"] == ERASED or other["id"] == row["id"] or here.stack != there.stack:
                 continue
             place = target["place"] if there.owner else source["place"]
-            edge = Edge(source["id"], one.relation, target["id"], one.weight)
-            self._space.edges.add(execute, edge, place=place, agent=one.agent, at=one.at)
+            edge = Edge(source["id"], relation.relation, target["id"], relation.weight)
+            self._space.edges.add(execute, edge, place=place, agent=relation.agent, at=relation.at)
 
 
 def _waiting(change: Change) -> Change:
@@ -455,10 +456,10 @@ def settle(feed: Feed, execute: Execute, record: int) -> None:
     rows = execute(
         "SELECT id, uid, document FROM sync_conflicts WHERE record = ? AND resolution = ''", (record,)
     ).fetchall()
-    kept = feed.stored(record) if rows else None
+    change = feed.stored(record) if rows else None
     for conflict, uid, document in rows:
-        assert kept is not None
-        if kept.change.uid == uid and not compare(kept.now, parse(document.encode())).clashing:
+        assert change is not None
+        if change.change.uid == uid and not compare(change.now, parse(document.encode())).clashing:
             execute(
                 "UPDATE sync_conflicts SET resolution = 'elsewhere', resolved_at = ? WHERE id = ?",
                 (feed.space.clock.now(), conflict),

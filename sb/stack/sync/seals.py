@@ -60,8 +60,8 @@ class Sealer:
 
     def unsigned(self, seal: bytes) -> bool:
         """True if this home made a seal that no operator signed."""
-        said = orjson.loads(seal)["statement"]
-        return bool(said["home"] == self.home and not said["key"])
+        statement = orjson.loads(seal)["statement"]
+        return bool(statement["home"] == self.home and not statement["key"])
 
     def status(self, document: bytes, seal: bytes) -> str:
         """Returns who sealed a document: `home`, or as `bundles.seal_status`.
@@ -71,8 +71,8 @@ class Sealer:
         """
         try:
             sealed: dict[str, Any] = orjson.loads(seal)
-            said = sealed["statement"]
-            digest, home, mac = str(said["digest"]), str(said["home"]), str(said["mac"])
+            statement = sealed["statement"]
+            digest, home, mac = str(statement["digest"]), str(statement["home"]), str(statement["mac"])
         except (orjson.JSONDecodeError, KeyError, TypeError):
             raise CheckFailed(
                 "a change has no seal", "nothing was imported; check the other database"
@@ -99,13 +99,15 @@ class Sealer:
         Raises:
             DeniedError: some were sealed by nobody who counts here.
         """
-        others = {one: count for one, count in standings.items() if one not in (OURS, "operator")}
-        told = [f"changes {_MEANING[one]}: {count}" for one, count in sorted(others.items())]
+        others = {
+            standing: count for standing, count in standings.items() if standing not in (OURS, "operator")
+        }
+        notes = [f"changes {_MEANING[other]}: {count}" for other, count in sorted(others.items())]
         if others and self._authority.enrolled() and not from_anybody:
             raise DeniedError(
-                "; ".join(told), "have an operator of this home sign them there, or accept them from anybody"
+                "; ".join(notes), "have an operator of this home sign them there, or accept them from anybody"
             )
-        return told
+        return notes
 
     def _mac(self, document: bytes) -> str:
         return hmac.digest(self._key, document, hashlib.sha256).hex()

@@ -118,9 +118,9 @@ class Synchroniser:
             self._reach_without_withheld(), view=self._container.scopes
         )  # a core takes along what it may read
         size = exported(self._feed(None), self._config, seen, path)
-        said = {"by": self._container.reader, "stack": self._container.stack_id}
+        untrusted = {"by": self._container.reader, "stack": self._container.stack_id}
         with self._log().write() as write:
-            write.append(MEMORY_EXPORTED, said, trusted={"bytes": size})
+            write.append(MEMORY_EXPORTED, untrusted, trusted={"bytes": size})
         return size
 
     def _run(
@@ -162,7 +162,7 @@ class Synchroniser:
         readers = cores or ("",)
 
         def shares(scope: str) -> bool:
-            return container.is_operators or any(rights.may(one, SHARE, scope) for one in readers)
+            return container.is_operators or any(rights.may(reader, SHARE, scope) for reader in readers)
 
         rules = rights.rules(readers)
         return Reach(self._config.memory.sync_scopes, cores, shares=shares, rules=rules)
@@ -184,7 +184,7 @@ class Synchroniser:
 
     def _note(self, result: SyncResult, shown: str) -> None:
         """Put on record what came and went."""
-        said = {"stack": self._container.stack_id, "with": shown, "by": self._container.reader}
+        untrusted = {"stack": self._container.stack_id, "with": shown, "by": self._container.reader}
         counts = {"pulled": result.pulled, "pushed": result.pushed, "conflicts": result.conflicts}
         with self._log().write() as write:
-            write.append(SYNCED, said, trusted=counts)
+            write.append(SYNCED, untrusted, trusted=counts)

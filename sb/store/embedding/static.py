@@ -88,15 +88,15 @@ class StaticModel:
 
     def table(self, ids: NDArray[Any]) -> Vectors:
         """Vectors by token, of these and of those that were met before."""
-        ready, met = self._ready
-        known = met.take(ids)
+        ready, ndarray = self._ready
+        known = ndarray.take(ids)
         if not known.all():
             new = _distinct(ids[~known])
             vectors = self.stored.take(new, 0).astype(np.float32)
             # The length of a token's vector tells how much it says, but too loudly: its root finds more.
             lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
             ready[new] = vectors / np.sqrt(np.where(lengths > 0, lengths, 1))[:, None]
-            met[new] = True  # only now: another thread may be reading
+            ndarray[new] = True  # only now: another thread may be reading
         return ready
 
     def ids(self, text: str) -> NDArray[np.int64]:

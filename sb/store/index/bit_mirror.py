@@ -148,60 +148,60 @@ class BitMirror:
         if self._database.writer:  # what a transaction has written may yet be rolled back
             last = self.last()
             return self._index.nearest(model, query, place, k), last
-        held = self._held.get((model, place))
-        if held is None or changes not in (None, held.changes):
-            held = self._read(model, place, len(query) // 64, changes)
+        entry = self._held.get((model, place))
+        if entry is None or changes not in (None, entry.changes):
+            entry = self._read(model, place, len(query) // 64, changes)
         else:
-            held = self._with_own(held, model, place) or self._with_new(held, model, place)
-        found = held.nearest(np.packbits(query > 0).view(np.uint64), k) if held.size else []
-        return found, held.last
+            entry = self._with_own(entry, model, place) or self._with_new(entry, model, place)
+        found = entry.nearest(np.packbits(query > 0).view(np.uint64), k) if entry.size else []
+        return found, entry.last
 
     def _read(self, model: str, place: int, words: int, changes: int | None) -> _Held:
         last = self.last()
         records, bits = self._index.listed(model, place)
         known = records <= last
         nothing = _Held(last, changes, 0, np.zeros(1024, np.int64), np.zeros((words, 1024), np.uint64))
-        held = nothing.with_new(last, records[known], bits.view(np.uint64)[known])
+        entry = nothing.with_new(last, records[known], bits.view(np.uint64)[known])
         with self._lock:
             self._held.pop((model, place), None)
             if len(self._held) >= _MOST_PLACES:
                 del self._held[next(iter(self._held))]
-            self._held[model, place] = held
-        return held
+            self._held[model, place] = entry
+        return entry
 
-    def _with_own(self, held: _Held, model: str, place: int) -> _Held | None:
+    def _with_own(self, entry: _Held, model: str, place: int) -> _Held | None:
         """The same with what this process wrote since; None where that is not all that was written."""
         newest = self.last()
-        if newest == held.last:
-            return held
+        if newest == entry.last:
+            return entry
         with self._lock:
-            last, rows = held.last, list[tuple[int, bytes]]()
-            new = [*takewhile(lambda written: written.numbers[-1] > held.last, reversed(self._written))]
+            last, rows = entry.last, list[tuple[int, bytes]]()
+            new = [*takewhile(lambda written: written.numbers[-1] > entry.last, reversed(self._written))]
             for numbers, made_by, bits in reversed(new):
                 if numbers[0] != last + 1 or numbers[-1] != last + len(numbers):
                     return None  # others, or a record without a vector, stand between
                 last = numbers[-1]
                 rows += [(record, own) for record, its, own in bits if its == place and made_by == model]
-            if last != newest or self._held.get((model, place)) is not held:
+            if last != newest or self._held.get((model, place)) is not entry:
                 return None
             own = np.frombuffer(b"".join([own for _, own in rows]), np.uint64)
-            added = own.reshape(len(rows), len(held.bits))
-            self._held[model, place] = held = held.with_new(last, [record for record, _ in rows], added)
-            return held
+            added = own.reshape(len(rows), len(entry.bits))
+            self._held[model, place] = entry = entry.with_new(last, [record for record, _ in rows], added)
+            return entry
 
-    def _with_new(self, held: _Held, model: str, place: int) -> _Held:
-        written = self._database.query(_NEW, (place, model, held.last))
+    def _with_new(self, entry: _Held, model: str, place: int) -> _Held:
+        written = self._database.query(_NEW, (place, model, entry.last))
         if not written:
-            return held
+            return entry
         # A text without meaning, all zeros, is near to nothing.
         rows = [(record, vector) for record, vector in written if vector is not None and vector.strip(b"\0")]
         vectors = np.frombuffer(b"".join([vector for _, vector in rows]), "<f2")
-        bits = np.packbits(vectors > 0).view(np.uint64).reshape(len(rows), len(held.bits))
+        bits = np.packbits(vectors > 0).view(np.uint64).reshape(len(rows), len(entry.bits))
         with self._lock:
             latest = self._held.get((model, place))
-            if latest is held:
-                self._held[model, place] = latest = held.with_new(
+            if latest is entry:
+                self._held[model, place] = latest = entry.with_new(
                     written[-1][0], [record for record, _ in rows], bits
                 )
         # Another thread was first. What it added lacks at most what was written since: bits only propose.
-        return latest or held
+        return latest or entry

@@ -41,12 +41,12 @@ class BitIndex:
 
     def unavailable(self, model: str) -> str:
         """The reason why not all vectors of this model can be compared by bits; "" if they can."""
-        kept: dict[str, Any] = dict(
+        state: dict[str, Any] = dict(
             self._database.query(
                 "SELECT name, value FROM index_state WHERE name IN (?, ?)", (_MODEL, _BEHIND)
             )
         )
-        if kept == {_MODEL: model}:
+        if state == {_MODEL: model}:
             return ""
         return (not self._loads() and self._missing) or f"not all vectors of {model} are listed"
 
@@ -160,9 +160,9 @@ def _differing(bits: bytes, asked: bytes) -> np.ndarray[Any, np.dtype[np.uint16]
     """In how many bits each differs from what is asked for; column by column, which numpy adds much faster than rows."""
     word = np.dtype(f"u{math.gcd(len(asked), 8)}")
     wanted = np.frombuffer(asked, word)
-    kept = np.frombuffer(bits, word).reshape(-1, len(wanted))
-    differing = np.zeros(len(kept), np.uint16)
-    for column, value in zip(kept.T, wanted, strict=True):
+    ndarray = np.frombuffer(bits, word).reshape(-1, len(wanted))
+    differing = np.zeros(len(ndarray), np.uint16)
+    for column, value in zip(ndarray.T, wanted, strict=True):
         differing += np.bitwise_count(column ^ value)
     return differing
 

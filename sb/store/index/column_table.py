@@ -36,12 +36,12 @@ class ColumnTable:
             numbers: list[int] = rows["id"].tolist()
             new = [at for at, number in enumerate(numbers) if number not in self._at]
             size, need = len(self._at), len(self._at) + len(new)
-            kept = self._rows
-            if need > len(kept):
-                room = max(need - len(kept), len(kept) // 2)
-                kept = np.concatenate([kept, np.zeros(room, kept.dtype)])
-            kept[size:need] = rows[new]
-            self._rows = kept  # before anybody is told that they are there
+            ndarray = self._rows
+            if need > len(ndarray):
+                room = max(need - len(ndarray), len(ndarray) // 2)
+                ndarray = np.concatenate([ndarray, np.zeros(room, ndarray.dtype)])
+            ndarray[size:need] = rows[new]
+            self._rows = ndarray  # before anybody is told that they are there
             self._at |= zip((numbers[at] for at in new), range(size, need), strict=True)
 
     def rows(self, records: Iterable[int]) -> NDArray[np.void]:

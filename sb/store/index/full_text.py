@@ -80,25 +80,25 @@ class WordIndex:
             numbers = [number for number, _ in best]
             if places is not None and not placed:
                 numbers = self._in_places(numbers, places, changes)
-            met = set(self._meeting(numbers, where, parameters))
-            return [one for one in best if one[0] in met]
+            matches = set(self._meeting(numbers, where, parameters))
+            return [entry for entry in best if entry[0] in matches]
 
         if first:
             scores: dict[int, float] = {}
-            for one in first:
-                for number, score in self._ranked(one, ranked):
+            for item in first:
+                for number, score in self._ranked(item, ranked):
                     scores[number] = max(score, scores.get(number, score))
             by_score = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
-            kept = meeting(by_score[:ranked])
-            if len(kept) >= k:
-                return kept[:k]
+            hits = meeting(by_score[:ranked])
+            if len(hits) >= k:
+                return hits[:k]
         if stems and (postings := self._held_postings(changes)) is not None:
             best = postings.best(stems, ranked, places if placed else None)
         else:
             best = self._ranked(expression, ranked)
-        kept = meeting(best)
-        if len(kept) >= k or len(best) < ranked:
-            return kept[:k]
+        hits = meeting(best)
+        if len(hits) >= k or len(best) < ranked:
+            return hits[:k]
         return self._ranked(expression, k, *in_view(None if placed else places, where, parameters))
 
     def frequencies(self, stems: Sequence[str], changes: int | None = None) -> dict[str, int]:
@@ -283,9 +283,9 @@ def _ranked_row(row: Row) -> RankedRow:
         first, first_terms, first_speaker, second, second_terms, place, previous,
     ) = row  # fmt: skip
     # What comes directly before it is first, whichever of the two is quoted.
-    before = [one for one in ((first, first_terms), (second, second_terms)) if one[0] is not None]
-    one, two = (*before, NO_TEXT, NO_TEXT)[:2]
-    texts = ((number, terms), one, two)
+    before = [item for item in ((first, first_terms), (second, second_terms)) if item[0] is not None]
+    neighbour, two = (*before, NO_TEXT, NO_TEXT)[:2]
+    texts = ((number, terms), neighbour, two)
     return RankedRow(
         number, texts, speaker, first_speaker, session, happened_at, information, place, previous
     )

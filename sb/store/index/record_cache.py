@@ -37,7 +37,7 @@ class RecordCache(Generic[Values]):
         """
         if changes is None or self._database.writer:  # what a transaction has changed may yet be rolled back
             return self._empty()
-        held = self._held
-        if held is None or changes != held[0] or len(held[1]) > MOST_RECORDS:
-            self._held = held = (changes, self._empty())
-        return held[1]
+        entry = self._held
+        if entry is None or changes != entry[0] or len(entry[1]) > MOST_RECORDS:
+            self._held = entry = (changes, self._empty())
+        return entry[1]

@@ -102,9 +102,9 @@ def correct_counters(database: Database) -> None:
             " LEFT JOIN records AS a ON a.id = r.prev1 AND a.state = 'active'"
             " LEFT JOIN records AS b ON b.id = r.prev2 AND b.state = 'active' WHERE r.state <> 'erased'"
         ).fetchone()
-        kept = dict(connection.execute("SELECT name, value FROM index_state").fetchall())
+        stored = dict(connection.execute("SELECT name, value FROM index_state").fetchall())
     changes = {
-        name: number - kept.get(name, 0)
+        name: number - stored.get(name, 0)
         for name, number in zip(("records", "words", "window"), counted, strict=True)
     }
     with database.write() as execute:  # what others have written since is added to, not lost

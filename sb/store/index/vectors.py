@@ -217,8 +217,8 @@ class VectorIndex:
         cosines = _cosines(rows, query)
         order = np.lexsort((rows["id"], -cosines))
         ordered = list(zip(rows["id"][order].tolist(), cosines[order].tolist(), strict=True))
-        kept = set(also)
-        return ordered[:k] + [pair for pair in ordered[k:] if pair[0] in kept]
+        required = set(also)
+        return ordered[:k] + [pair for pair in ordered[k:] if pair[0] in required]
 
     def cosines(
         self, model: str, query: Vectors, records: Sequence[int], changes: int | None = None
@@ -267,7 +267,7 @@ class VectorIndex:
                 break
             after = rows[-1][0]
             sources = ((_source(row), row[5:]) for row in rows)
-            found += [source for source, kept in sources if kept != (model, source.digest)]
+            found += [source for source, item in sources if item != (model, source.digest)]
         return found[:limit]
 
     def stale_among(self, model: str, records: Sequence[int]) -> list[Source]:
@@ -276,8 +276,8 @@ class VectorIndex:
         rows = self._database.query(f"{_SOURCES} AND r.id IN ({marks}) ORDER BY r.id", tuple(records))
         return [
             source
-            for source, kept in ((_source(row), row[5:]) for row in rows)
-            if kept != (model, source.digest)
+            for source, item in ((_source(row), row[5:]) for row in rows)
+            if item != (model, source.digest)
         ]
 
     def counts(self) -> VectorCounts:

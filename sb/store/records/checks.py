@@ -38,7 +38,7 @@ def check(about: Descriptor, attributes: Mapping[str, Any]) -> None:
 def _check_shape(name: str, value: Any, shape: Shape) -> None:
     fits = isinstance(value, shape.accepted)
     if fits and shape.each is not None and value is not None:
-        fits = all(isinstance(one, shape.each) for one in value)
+        fits = all(isinstance(item, shape.each) for item in value)
     if not fits:
         raise ValueError(f"{name} is {short(value)}, must be {shape.label}")
 
@@ -67,5 +67,5 @@ def check_numbers(name: str, value: Any) -> None:
         value = value.values()
     elif not isinstance(value, list | tuple):
         return
-    for one in value:
-        check_numbers(name, one)
+    for item in value:
+        check_numbers(name, item)

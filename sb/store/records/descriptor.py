@@ -139,7 +139,7 @@ class Descriptor:
 
     @cached_property
     def attributes(self) -> tuple[str, ...]:
-        return tuple(one.name for one in dataclasses.fields(self.type))
+        return tuple(item.name for item in dataclasses.fields(self.type))
 
     @cached_property
     def column_of(self) -> Mapping[str, str]:
@@ -205,7 +205,7 @@ class Descriptor:
     @cached_property
     def optional(self) -> frozenset[str]:
         """The attributes that are None unless they are given."""
-        return frozenset(one.name for one in dataclasses.fields(self.type) if one.default is None)
+        return frozenset(item.name for item in dataclasses.fields(self.type) if item.default is None)
 
     @cached_property
     def ranges(self) -> tuple[tuple[str, float, float], ...]:
@@ -233,8 +233,8 @@ class Descriptor:
         united = {name: _united(getattr(former, name), getattr(new, name)) for name in self.united}
         silent = (name for name in self.optional if getattr(new, name) is None)
         same = {*silent, *_KEPT, self.key}  # the key as it was spelled first
-        kept = {name: getattr(former, name) for name in self.attributes if name in same}
-        return dataclasses.replace(new, **kept | united)
+        values = {name: getattr(former, name) for name in self.attributes if name in same}
+        return dataclasses.replace(new, **values | united)
 
 
 def _united(former: Any, new: Any) -> Any:
@@ -245,7 +245,7 @@ def _united(former: Any, new: Any) -> Any:
 
 def _shape(hint: Any) -> Shape:
     options = get_args(hint) if get_origin(hint) in (Union, hint_types.UnionType) else (hint,)
-    (meant,) = (one for one in options if one is not type(None))
+    (meant,) = (option for option in options if option is not type(None))
     base = get_origin(meant) or meant
     each = (get_origin(get_args(meant)[0]) or get_args(meant)[0]) if base is list else None
     accepted = {float: (float, int), list: (list, tuple)}.get(base, (base,))

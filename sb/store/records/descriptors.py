@@ -219,9 +219,11 @@ _OF_STACKS = (
         words={"model_type": words.MODEL_TYPES},
     ),
 )
-DESCRIPTORS: Mapping[str, Descriptor] = {one.kind: one for one in (*_OF_BRAINS, *_OF_STACKS)}
-ASIDE = tuple(one.kind for one in DESCRIPTORS.values() if one.aside)
+DESCRIPTORS: Mapping[str, Descriptor] = {
+    descriptor.kind: descriptor for descriptor in (*_OF_BRAINS, *_OF_STACKS)
+}
+ASIDE = tuple(descriptor.kind for descriptor in DESCRIPTORS.values() if descriptor.aside)
 MEMORIES = "r.kind NOT IN ({})".format(
     ", ".join(f"'{kind}'" for kind in ASIDE)
 )  # over `r`, the table of records
-KIND_OF: Mapping[type[Any], str] = {one.type: one.kind for one in DESCRIPTORS.values()}
+KIND_OF: Mapping[type[Any], str] = {descriptor.type: descriptor.kind for descriptor in DESCRIPTORS.values()}

@@ -41,8 +41,8 @@ def narrowest(places: Iterable[Place]) -> Place | None:
         places: of one stack, at least one.
     """
     known = list(places)
-    scopes = {one.scope for one in known} - {GLOBAL}
-    owners = {one.owner for one in known} - {""}
+    scopes = {place.scope for place in known} - {GLOBAL}
+    owners = {place.owner for place in known} - {""}
     if len(scopes) > 1 or len(owners) > 1:
         return None
     return Place(known[0].stack, *(scopes or {GLOBAL}), *(owners or {""}))
@@ -158,16 +158,16 @@ class Places:
 
     def all(self) -> dict[int, Place]:
         """Every place there is, by number, for those who look after the whole database."""
-        kept = self._known
+        places = self._known
         keep = (
             self._database.writer == 0
         )  # what a transaction has made may yet be rolled back, and its number be another's
         sql = "SELECT id, stack, scope, owner FROM places WHERE id > ? ORDER BY id"
-        rows = self._database.query(sql, (next(reversed(kept), 0),))
+        rows = self._database.query(sql, (next(reversed(places), 0),))
         if not rows:
-            return kept
-        found = kept | {number: Place(*place) for number, *place in rows}
+            return places
+        found = places | {number: Place(*place) for number, *place in rows}
         if keep:
             self._known = found
-            self._ids |= ((place, number) for number, place in found.items() if number not in kept)
+            self._ids |= ((place, number) for number, place in found.items() if number not in places)
         return found

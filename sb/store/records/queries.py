@@ -97,22 +97,22 @@ class RecordQueries:
             where, by: SQL over `r`, the table of records, that holds no value.
         """
         order = f"{'3 DESC, ' if by else ''}2 DESC, 1 DESC"
-        one = f"SELECT r.id, r.happened_at{by and ', '}{by} FROM records AS r WHERE"
+        selecting = f"SELECT r.id, r.happened_at{by and ', '}{by} FROM records AS r WHERE"
         legs = (
             [(place, kind) for place in places for kind in kinds]
             if len(places) * len(kinds) <= _MOST_LEGS
             else []
         )
         if legs:  # each is read in the order of its index, and no further than the limit
-            parts = [f"{one} r.place = ? AND r.kind = ? AND r.state = 'active' AND {where}"] * len(legs)
+            parts = [f"{selecting} r.place = ? AND r.kind = ? AND r.state = 'active' AND {where}"] * len(legs)
             sql, values = " UNION ALL ".join(parts), [value for leg in legs for value in (*leg, *parameters)]
         else:
             marks, named = ", ".join("?" * len(kinds)), orjson.dumps(places).decode()
             there = f"r.place IN (SELECT value FROM json_each(?)) AND r.kind IN ({marks})"
-            sql = f"{one} {there} AND r.state = 'active' AND {where}"
+            sql = f"{selecting} {there} AND r.state = 'active' AND {where}"
             values = [named, *kinds, *parameters]
         found = self.database.query(f"{sql} ORDER BY {order} LIMIT +? OFFSET +?", (*values, limit, skip))
-        return [one[0] for one in found]
+        return [item[0] for item in found]
 
     def prominent(self, places: Sequence[int], kinds: Sequence[str], each: int) -> Iterator[Row]:
         """The active records that stand out in these places: the newest and the protected ones of each kind, and

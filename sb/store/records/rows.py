@@ -47,34 +47,34 @@ def to_row(record: Any, former: Row | None = None) -> Row:
     if kind is None:
         raise TypeError(f"{type(record).__name__} is not a record kind")
     about = DESCRIPTORS[kind]
-    held = vars(record)
-    check(about, held)
-    kept = {} if former is None else _unknown(about, former)
+    attributes = vars(record)
+    check(about, attributes)
+    extras = {} if former is None else _unknown(about, former)
     row: Row = _BLANK.copy()
     row["kind"] = kind
     for name, column in about.homes:
-        row[column] = held[name]
+        row[column] = attributes[name]
     for name in about.times_in_columns:
-        if held[name] is not None:
-            row[about.column_of[name]] = seconds = to_seconds(held[name])
+        if attributes[name] is not None:
+            row[about.column_of[name]] = seconds = to_seconds(attributes[name])
             if not -_EXACT < seconds < _EXACT:
-                kept[name] = held[name]
+                extras[name] = attributes[name]
     if about.reads:
-        last = held["last_accessed"]
+        last = attributes["last_accessed"]
         row["accessed"], row["last_accessed"] = (
-            held["times_accessed"],
+            attributes["times_accessed"],
             None if last is None else to_seconds(last),
         )
     if row["tags"] is not None:
         row["tags"] = _json(about, "tags", row["tags"])
     row["protected"] = int(row["protected"])
     row["source_type"] = str(row["source_type"])
-    row["text"] = searchable(about, held)
-    row["key"] = about.normal(held[about.key]) if about.key else None
+    row["text"] = searchable(about, attributes)
+    row["key"] = about.normal(attributes[about.key]) if about.key else None
     for column, name in about.texts:
         if row[column] and not row[column].isascii():
             check_text(name, row[column])
-    row["fields"] = _fields(about, held, kept, row["text"])
+    row["fields"] = _fields(about, attributes, extras, row["text"])
     return row
 
 
@@ -101,9 +101,9 @@ def _flat(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, Mapping):
-        return "; ".join(f"{name} {_flat(one)}" for name, one in value.items())
+        return "; ".join(f"{name} {_flat(item)}" for name, item in value.items())
     if isinstance(value, list | tuple):
-        return "; ".join(_flat(one) for one in value)
+        return "; ".join(_flat(item) for item in value)
     return str(value)
 
 
@@ -127,8 +127,8 @@ def _json(about: Descriptor, name: str, value: Any) -> str:
     except TypeError as error:
         raise ValueError(f"{name} of this {about.kind} cannot be stored: {error}") from error
     if "null" in text:  # which is what becomes of a NaN
-        for inner, one in value.items() if isinstance(value, dict) else ():
-            check_numbers(inner, one)
+        for inner, item in value.items() if isinstance(value, dict) else ():
+            check_numbers(inner, item)
     return text
 
 

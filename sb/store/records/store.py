@@ -49,7 +49,7 @@ class RecordStore(RecordQueries, RecordHistory):
         top = execute("SELECT coalesce(max(id), 0) FROM records").fetchone()[0]
         neighbours: dict[tuple[Any, ...], list[_Before]] = {}
         speakers: dict[tuple[int, str], None] = {}
-        kept: list[tuple[Any, ...]] = []
+        records: list[tuple[Any, ...]] = []
         indexed: list[tuple[Any, ...]] = []
         read: list[tuple[Any, ...]] = []
         words = window = 0
@@ -59,7 +59,7 @@ class RecordStore(RecordQueries, RecordHistory):
             prev = self._before(execute, neighbours, whole)
             (whole["prev1"], first, _), (whole["prev2"], second, _) = prev
             whole["id"] = number
-            kept.append(_values(whole))
+            records.append(_values(whole))
             quoted = f"{first[:LONGEST_QUOTE]} {second[:LONGEST_QUOTE]}"
             indexed.append((number, whole["text"], quoted, place_token(whole)))
             if whole["accessed"] or whole["last_accessed"] is not None:
@@ -72,13 +72,13 @@ class RecordStore(RecordQueries, RecordHistory):
             if whole["state"] == ACTIVE:  # as `_before` has it: nothing else is quoted
                 prev[:] = (number, whole["text"], whole["length"]), prev[0]
         try:
-            self.database.write_each(_INSERT, kept)
+            self.database.write_each(_INSERT, records)
         except driver.IntegrityError as error:
             raise ValueError(str(error)) from error
         for sql, values in ((_INDEX, indexed), (_READ, read), (_SPEAKER, speakers)):
             self.database.write_each(sql, values)
         count(execute, records=len(rows), words=words, window=window)
-        return [row[0] for row in kept]
+        return [row[0] for row in records]
 
     def _before(
         self, execute: Execute, known: dict[tuple[Any, ...], list[_Before]], row: Row
@@ -131,13 +131,13 @@ class RecordStore(RecordQueries, RecordHistory):
             return int(former["version"])
         content = {name: former[name] for name in changed if name in CONTENT}
         version = former["version"] + bool(content)
-        kept = {
+        previous = {
             name: former[name] for name in changed if name not in ("updated_at", "info", "length", "terms")
         }
         now = self._clock.now()
         values = {**changed, "version": version, "updated_at": now}
         sets = ", ".join(f"{name} = ?" for name in values)
-        self.add_history(execute, number, now, actor, operation, reason, former["version"], kept)
+        self.add_history(execute, number, now, actor, operation, reason, former["version"], previous)
         _guarded(execute, f"UPDATE records SET {sets} WHERE id = ?", (*values.values(), number))
         if "length" in changed:
             count(execute, words=changed["length"] - former["length"])

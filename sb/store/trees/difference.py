@@ -415,15 +415,15 @@ class Comparing:
 
         if len(self._entries) <= self.bounds.max_paths and sum(sizes.values()) <= self.bounds.max_bytes:
             return
-        kept, total, dropped = set[str](), 0, dict[str, str]()
+        fitting, total, dropped = set[str](), 0, dict[str, str]()
         for path in sorted(self._entries, key=weight):
             size = sizes.get(self._blobs.get(path, ""), 0)
-            if len(kept) >= self.bounds.max_paths:
+            if len(fitting) >= self.bounds.max_paths:
                 dropped[path] = "is one path too many for a snapshot (undo.call_max_files)"
             elif total + size > self.bounds.max_bytes:
                 dropped[path] = "is too large for what a snapshot holds (undo.call_max_bytes)"
             else:
-                kept.add(path)
+                fitting.add(path)
                 total += size
         for path in dropped:
             del self._entries[path]
@@ -437,7 +437,7 @@ class Comparing:
         given = "".join(f"{blob}\n" for blob in wanted).encode()
         lines = self.git.run("cat-file", "--batch-check", deadline=self.deadline, given=given).split(b"\n")
         fields = (line.split() for line in lines if line and not line.endswith(b"missing"))
-        return {one[0].decode(): int(one[-1]) for one in fields}
+        return {item[0].decode(): int(item[-1]) for item in fields}
 
     def _contents(self, blobs: Iterable[str]) -> dict[str, bytes]:
         """The contents of blobs.

@@ -113,7 +113,7 @@ class Part(NamedTuple):
                     path: Stored(blob, mode, tuple(signature))
                     for path, (blob, mode, signature) in fields.get(kind, {}).items()
                 }
-            fields["linked"] = {name: tuple(one) for name, one in fields.get("linked", {}).items()}
+            fields["linked"] = {name: tuple(item) for name, item in fields.get("linked", {}).items()}
             return cls(**fields)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise StoreCorrupt(f"a stored tree cannot be read: {error}", "sb undo --purge") from None
@@ -418,7 +418,7 @@ class PartStoring:
         if self.before:  # one of them may be in it since it was smaller
             known = {*self.before.left_out, *(path[len(self.git.work) + 1 :] for path in self.before.beside)}
             self._update_index([name for name in out if name not in known], "--force-remove")
-        for name in (one for one in taken if one not in gone):
+        for name in (item for item in taken if item not in gone):
             above = os.path.dirname(name)
             while above:
                 self._folders.pop(above, None)
@@ -468,7 +468,9 @@ class PartStoring:
 
     def _leave_to_parts(self, became: Sequence[str], modes: dict[str, int]) -> None:
         """Take the files of folders that have become repositories out: those are parts of their own."""
-        tops = tuple(f"{name}/" for name in became if not name.startswith(tuple(f"{one}/" for one in became)))
+        tops = tuple(
+            f"{name}/" for name in became if not name.startswith(tuple(f"{item}/" for item in became))
+        )
         self._nested += [top[:-1] for top in tops if top[:-1] not in self._nested]
         names = names_of(self.git.run("ls-files", "-z", deadline=self.deadline))
         self._update_index([name for name in names if name.startswith(tops)], "--force-remove")

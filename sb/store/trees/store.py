@@ -139,8 +139,10 @@ class TreeStore:
                 # A folder that is made meanwhile, in one that is not watched yet, is found by looking again.
                 while watch.is_missing and (latest := self._latest(home)):
                     parts = list(self._read_parts(home, latest.get("parts", ())))
-                    storings = [self._storing(project, one.work, home, one, deadline, 0.0) for one in parts]
-                    folders = {folder for one in storings for folder in one.look_folders()}
+                    storings = [
+                        self._storing(project, part.work, home, part, deadline, 0.0) for part in parts
+                    ]
+                    folders = {folder for storing in storings for folder in storing.look_folders()}
                     if not watch.cover(folders) or folders <= watched:
                         break
                     watched = folders
@@ -159,7 +161,7 @@ class TreeStore:
         known = tuple(self._read_parts(home, latest.get("parts", ())))
         watch = Watch(home, project)
         if by_watch and known and watch.is_quiet():
-            storings = [self._storing(project, one.work, home, one, deadline, begun) for one in known]
+            storings = [self._storing(project, item.work, home, item, deadline, begun) for item in known]
             if all(storing.is_same() for storing in storings):
                 return StoredTree(project, begun, known, tuple(latest.get("skipped", ())))
         watch.begin()
@@ -202,7 +204,7 @@ class TreeStore:
             os.unlink(f"{name}.index.lock")  # of a process that was killed: this one holds the project's lock
         if not os.path.exists(f"{name}.index"):
             before = None
-        odd = (one for one, left in (before.left_out if before else {}).items() if left.is_odd)
+        odd = (item for item, left in (before.left_out if before else {}).items() if left.is_odd)
         pipes = Pipes.of(work, odd)
         git = Git(str(home / "git"), work, f"{name}.index", f"{name}.excludes", pipes=pipes)
         return PartStoring(git, self.rules, before, repository_of(work, project), deadline, begun)

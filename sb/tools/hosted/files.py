@@ -229,8 +229,8 @@ class HostedFiles:
             from sb.store.snapshots import key_of_file
 
             return [path for path in paths if self._has_snapshot(key_of_file(key, path))]
-        held = {entry.path for entry in pack.entries}
-        return [path for path in paths if path in held]
+        stored = {entry.path for entry in pack.entries}
+        return [path for path in paths if path in stored]
 
     def stored_paths(self, key: str) -> list[str]:
         """The paths that the snapshot of a call was taken of."""
@@ -288,7 +288,7 @@ class HostedFiles:
 
         try:
             rows = rows_after(pack, only_changed=only_changed)
-            return [one | tracked_by(one) for one in rows]
+            return [item | tracked_by(item) for item in rows]
         except SBError:  # too much to compare: it takes --force to restore it
             return [row(path, Entry(path, OTHER)) for path in roots_of(pack)]
 
@@ -325,7 +325,7 @@ class HostedFiles:
             return self._restore_old(files, key)
         with failures_of_packs():
             changes = self._packs.restore(files, key)
-        return {"files": [_restored(one) for one in changes] or [_named(one) for one in files]}
+        return {"files": [_restored(change) for change in changes] or [_named(file) for file in files]}
 
     def restore_over(
         self, files: list[dict[str, Any]], key: str, *, idempotency_key: str = ""
@@ -337,11 +337,11 @@ class HostedFiles:
         """
         with failures_of_packs():
             changes = self._packs.changes(files, key)
-            present = topmost(one.path for one in changes if not one.unreadable)
+            present = topmost(change.path for change in changes if not change.unreadable)
             pack = self.take(present, idempotency_key, hard_links=True)
             done = self._packs.restore(files, key, force=True)
         after = self.states_after(present, pack.header.key)
-        return {"files": after, "restored": [_restored(one) for one in done]}
+        return {"files": after, "restored": [_restored(change) for change in done]}
 
     def restorable(self, files: list[dict[str, Any]], key: str) -> dict[str, Any]:
         """Preview of `restore` with the same arguments: whether it would work now, and its changes."""
@@ -354,8 +354,8 @@ class HostedFiles:
             return {"ok": False, "detail": str(error)}
         from sb.tools.pack_restoring import conflicts
 
-        staying = [one.obstacle for one in changes if one.unreadable]
-        going = [one for one in changes if not one.unreadable]
+        staying = [change.obstacle for change in changes if change.unreadable]
+        going = [change for change in changes if not change.unreadable]
         why = conflicts(changes) or ([] if going else staying)
         does = [would(going, files), *staying]
         return {"ok": not why, "detail": "; ".join((why or does)[:MOST_NAMED])}
@@ -383,9 +383,9 @@ class HostedFiles:
         return {
             "files": [
                 self._restoring.restore(
-                    one["path"], key_of_file(key, one["path"]), one["sha256"], one["mode"]
+                    file["path"], key_of_file(key, file["path"]), file["sha256"], file["mode"]
                 )
-                for one in files
+                for file in files
             ]
         }
 
@@ -393,8 +393,10 @@ class HostedFiles:
         from sb.store.snapshots import key_of_file
 
         answers = [
-            self._restoring.restorable(one["path"], key_of_file(key, one["path"]), one["sha256"], one["mode"])
-            for one in files
+            self._restoring.restorable(
+                file["path"], key_of_file(key, file["path"]), file["sha256"], file["mode"]
+            )
+            for file in files
         ]
         blocked = [answer for answer in answers if not answer["ok"]]
         shown = blocked or answers
@@ -415,9 +417,9 @@ def would(changes: Sequence[Change], files: Sequence[Mapping[str, Any]]) -> str:
     if not files:
         return "nothing that it changed was kept"
     if not changes:
-        named = ", ".join(display(one["path"]) for one in files[:MOST_NAMED])
+        named = ", ".join(display(file["path"]) for file in files[:MOST_NAMED])
         return f"{named} {'is' if len(files) == 1 else 'are'} already restored"
-    by_path = {one.path: one for one in changes}
+    by_path = {change.path: change for change in changes}
     tops = topmost(by_path)
     lines = [_would_do(by_path[top], changes) for top in tops[:MOST_NAMED]]
     more = len(tops) - MOST_NAMED
@@ -426,7 +428,7 @@ def would(changes: Sequence[Change], files: Sequence[Mapping[str, Any]]) -> str:
 
 def _would_do(change: Change, changes: Sequence[Change]) -> str:
     """The changes of restoring one path with all below it."""
-    below = sum(one.path.startswith(f"{change.path}/") for one in changes)
+    below = sum(item.path.startswith(f"{change.path}/") for item in changes)
     with_it = f" with {counted(below, 'path')} in it" if below else ""
     if change.before is None:
         return f"would delete {change.path}{with_it}, which did not exist before"

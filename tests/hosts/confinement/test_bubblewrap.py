@@ -124,18 +124,18 @@ def test_file_in_a_very_full_folder_opens_nothing_beside_it(place: Place) -> Non
 
 def test_programs_that_npx_installs_are_gone_with_the_command(place: Place) -> None:
     """The person's next `npx` would run what lies there."""
-    kept = place.home / ".npm" / "_npx" / "1" / "cowsay"
-    kept.parent.mkdir(parents=True)
-    kept.write_text("theirs")
+    path = place.home / ".npm" / "_npx" / "1" / "cowsay"
+    path.parent.mkdir(parents=True)
+    path.write_text("theirs")
     line = "ls -A ~/.npm/_npx; mkdir -p ~/.npm/_npx/1 && echo 'echo ran' > ~/.npm/_npx/1/cowsay && sh ~/.npm/_npx/1/cowsay"
     for _ in range(2):
         assert place.run(line).stdout == "ran\n"
     assert place.run("rmdir ~/.npm/_npx; mv ~/.npm/_npx ~/.npm/x; touch ~/.npm/y").returncode == 1
     assert os.listdir(place.home / ".npm") == ["_npx"]
-    assert kept.read_text() == "theirs"
-    approved = place.profile(opened=[kept.parent.parent])
+    assert path.read_text() == "theirs"
+    approved = place.profile(opened=[path.parent.parent])
     assert place.run("cat ~/.npm/_npx/1/cowsay; rm -r ~/.npm/_npx", approved).stdout == "theirs"
-    assert not kept.exists()
+    assert not path.exists()
 
 
 def test_folder_of_npx_behind_a_link_is_left_as_it_is(place: Place) -> None:

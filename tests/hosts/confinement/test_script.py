@@ -50,7 +50,9 @@ class Confiner:
         )  # fmt: skip
 
     def quoted(self, command: str) -> str:
-        plain = command and all(one.isalnum() or one in "_./:=@+,-" for one in command) and command.isascii()
+        plain = (
+            command and all(item.isalnum() or item in "_./:=@+,-" for item in command) and command.isascii()
+        )
         return command if plain else "'" + command.replace("'", "'\"'\"'") + "'"
 
     def issue(self, command: str, *opened: Path, folder: Path | None = None, outside: bool = False) -> None:

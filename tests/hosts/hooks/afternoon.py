@@ -197,23 +197,23 @@ class Afternoon:
         command = ("-m", "sb", "hook", "claude-code")
         done = self.forks.run(*command, input=data, env=self.env, cwd=self.project)
         assert (done.returncode, done.stderr) == (0, ""), (payload, done.stderr)
-        said = json.loads(done.stdout)["hookSpecificOutput"] if done.stdout else {}
-        reason, context = said.get("permissionDecisionReason", ""), said.get("additionalContext", "")
-        return Told(said.get("permissionDecision", ""), reason, context)
+        output = json.loads(done.stdout)["hookSpecificOutput"] if done.stdout else {}
+        reason, context = output.get("permissionDecisionReason", ""), output.get("additionalContext", "")
+        return Told(output.get("permissionDecision", ""), reason, context)
 
     def play(self, step: Step) -> Told:
         """One call: ask before it, make it if it may be made, report it."""
         self.calls += 1
         call = {"tool_name": step.tool, "tool_use_id": f"toolu_{self.calls}", "tool_input": step.given}
-        told = self.tell(step.session, "PreToolUse", **call)
-        if told.decision == "deny" or (told.decision == "ask" and step.then != "yes"):
-            return told
+        verdict = self.tell(step.session, "PreToolUse", **call)
+        if verdict.decision == "deny" or (verdict.decision == "ask" and step.then != "yes"):
+            return verdict
         failed = self.perform(step)
         if failed:
             self.tell(step.session, "PostToolUseFailure", **call, error=failed)
         else:
             self.tell(step.session, "PostToolUse", **call, tool_response={"stdout": "ok", "stderr": ""})
-        return told
+        return verdict
 
     def perform(self, step: Step) -> str:
         """Do what the tool does; returns why that failed, or ""."""

@@ -86,8 +86,8 @@ class Host:
 
     def phases(self) -> list[str]:
         """What the log says of this host's calls, one word each: the state of outcomes, else the phase."""
-        told = [event.payload or {} for event in self.events(kind="kernel.tool.dispatch")]
-        return [str(one.get("state", one.get("phase"))) for one in told]
+        payloads = [event.payload or {} for event in self.events(kind="kernel.tool.dispatch")]
+        return [str(item.get("state", item.get("phase"))) for item in payloads]
 
     def run(
         self, payload: bytes | dict[str, Any], *arguments: str, timeout: float = 60

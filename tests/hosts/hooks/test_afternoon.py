@@ -104,21 +104,21 @@ def differences(was: Files, now: Files) -> Files:
 
 
 def as_lines(calls: list[tuple[Step, Told]]) -> list[str]:
-    return [f"{step.tool} {step.given}: {told.decision} {told.reason}" for step, told in calls]
+    return [f"{step.tool} {step.given}: {call.decision} {call.reason}" for step, call in calls]
 
 
 def test_nobody_is_asked_but_where_a_careful_colleague_would_be(played: Played) -> None:
     assert len(played.calls) >= 70
-    unwanted = [(step, told) for step, told in played.calls if step.wanted == "+" and told.decision]
+    unwanted = [(step, call) for step, call in played.calls if step.wanted == "+" and call.decision]
     assert len(unwanted) <= MOST_UNWANTED, as_lines(unwanted)
-    missing = [(step, told) for step, told in played.calls if step.wanted == "?" and not told.decision]
+    missing = [(step, call) for step, call in played.calls if step.wanted == "?" and not call.decision]
     assert missing == [], as_lines(missing)
 
 
 def test_each_session_is_told_of_the_other_once(played: Played) -> None:
-    told = [(step.session, told.context) for step, told in played.calls if told.context]
-    assert [session for session, _ in told] == ["a", "b"]
-    assert all("README.md is also being changed by another live session" in context for _, context in told)
+    notices = [(step.session, call.context) for step, call in played.calls if call.context]
+    assert [session for session, _ in notices] == ["a", "b"]
+    assert all("README.md is also being changed by another live session" in context for _, context in notices)
 
 
 def test_call_that_is_undone_at_once_leaves_no_difference(played: Played) -> None:

@@ -29,20 +29,20 @@ def reason(host: str, name: str, done: CompletedProcess[str]) -> str:
     claudes = {"hookEventName": "PreToolUse", "permissionDecision": "deny"}
     match host:
         case "claude-code" | "codex" | "vscode":
-            said = str(answer["hookSpecificOutput"].pop("permissionDecisionReason"))
+            message = str(answer["hookSpecificOutput"].pop("permissionDecisionReason"))
             assert answer == {"hookSpecificOutput": claudes}
         case "gemini-cli":
-            said = str(answer.pop("reason"))
+            message = str(answer.pop("reason"))
             assert answer == {"decision": "deny"}
         case "cursor":
-            said = str(answer.pop("user_message"))
-            assert answer == {"permission": "deny", "agent_message": said}
+            message = str(answer.pop("user_message"))
+            assert answer == {"permission": "deny", "agent_message": message}
         case _:
-            said = str(answer["permissionDecisionReason"])
-            decided = {"permissionDecision": "deny", "permissionDecisionReason": said}
+            message = str(answer["permissionDecisionReason"])
+            decided = {"permissionDecision": "deny", "permissionDecisionReason": message}
             of_claude = {"hookSpecificOutput": {"hookEventName": "PreToolUse", **decided}}
             assert answer == {**decided, **of_claude}
-    return said
+    return message
 
 
 @rows("name, event", ASKED)
@@ -85,7 +85,7 @@ def changed(sent: dict[str, Any], value: Any) -> dict[str, Any]:
         "tool_info",
         "file_path",
     )
-    return {name: value if name in names else said for name, said in sent.items()}  # fmt: skip
+    return {name: value if name in names else item for name, item in sent.items()}  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "event"), ASKED)
@@ -114,7 +114,7 @@ def test_unknown_events_and_fields_are_harmless(host: Host, name: str) -> None:
 
 @pytest.mark.parametrize("name", recorded.HOSTS)
 def test_twenty_megabytes_are_judged(host: Host, name: str) -> None:
-    event = next(one for one in recorded.ASKING[name] if one not in ("beforeReadFile", "pre_read_code"))
+    event = next(item for item in recorded.ASKING[name] if item not in ("beforeReadFile", "pre_read_code"))
     sent = recorded.payload(name, event, host.project) | {"padding": "x" * (20 << 20)}
     assert host.ask(sent, name).returncode == 0
     with host.open() as runtime:
@@ -136,12 +136,12 @@ def test_only_cursor_claude_code_and_vs_code_ask_their_user(host: Host, name: st
 @rows("named", WITH_HOOKS)
 def test_no_refusal_is_without_a_reason(named: str) -> None:
     event = HookEvent(named, "preToolUse", Moment.BEFORE, "s", "/")
-    said = adapter_for(named, {}).answer(
+    answer = adapter_for(named, {}).answer(
         event, HookVerdict(Decision.DENY, "  " if named == "codex" else "why")
     )
-    assert (said.stdout or said.stderr).strip()
+    assert (answer.stdout or answer.stderr).strip()
     if named == "codex":
-        assert json.loads(said.stdout)["hookSpecificOutput"]["permissionDecisionReason"].strip()
+        assert json.loads(answer.stdout)["hookSpecificOutput"]["permissionDecisionReason"].strip()
 
 
 def test_verdict_that_cannot_be_printed_blocks() -> None:

@@ -30,10 +30,10 @@ def perform(host: Host, command: str, use_id: str) -> None:
     done = subprocess.run(
         ["bash", "-c", command], cwd=host.project, capture_output=True, text=True, check=False
     )
-    event, told = "PostToolUse", dict[str, Any](tool_response={"stdout": done.stdout})
+    event, reported = "PostToolUse", dict[str, Any](tool_response={"stdout": done.stdout})
     if done.returncode:
-        event, told = "PostToolUseFailure", {"error": done.stderr or "failed"}
-    host.tell(event, tool_name="Bash", tool_use_id=use_id, tool_input={"command": command}, **told)
+        event, reported = "PostToolUseFailure", {"error": done.stderr or "failed"}
+    host.tell(event, tool_name="Bash", tool_use_id=use_id, tool_input={"command": command}, **reported)
 
 
 def asked(host: Host, command: str, use_id: str = "t1") -> HookVerdict:
@@ -74,10 +74,10 @@ def test_yes_to_what_cannot_be_kept_leaves_undo_of_the_rest(shop: Host, command:
     assert "sb undo restores the other files" in verdict.reason
     perform(shop, command, "t1")
     assert tree(shop.project) != before
-    (undo, told), *others = listed(shop)
+    (undo, records), *others = listed(shop)
     assert undo.startswith("in part")
     assert not others
-    assert sum(line.startswith("not restored: ") for line in told) == len(lost)
+    assert sum(line.startswith("not restored: ") for line in records) == len(lost)
     assert undo_all(shop) == ["reversed"]
     after = tree(shop.project)
     assert {path for path, state in before.items() if after.get(path) != state} == lost
@@ -97,9 +97,9 @@ def test_failed_line_whose_loss_is_for_good_is_listed(shop: Host) -> None:
     line = "rm .env && false"
     assert "no snapshot: .env may hold secrets" in asked(shop, line).reason
     perform(shop, line, "t1")
-    (undo, told), *_ = listed(shop)
+    (undo, records), *_ = listed(shop)
     assert undo == "no"
-    assert any(".env" in line for line in told)
+    assert any(".env" in line for line in records)
 
 
 def test_approved_line_is_stored_when_it_runs(shop: Host) -> None:
@@ -127,7 +127,7 @@ def test_denied_line_stays_denied(shop: Host) -> None:
     assert verdict.decision is Decision.DENY
     assert "apr_" not in verdict.reason.replace(waiting.id, "")
     with shop.open() as runtime:
-        assert [str(one.state) for one in runtime.approvals.page()] == ["denied"]
+        assert [str(approval.state) for approval in runtime.approvals.page()] == ["denied"]
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def decided(host: Host) -> list[str]:
     """Whatever the log and the tables have of approvals and grants."""
     with host.open() as runtime:
         kinds = [event.kind for event in runtime.log.events() if event.kind.startswith(("approval", "grant"))]
-        return kinds + [str(one.state) for one in runtime.approvals.page()]
+        return kinds + [str(approval.state) for approval in runtime.approvals.page()]
 
 
 def queued(verdict: HookVerdict) -> bool:
@@ -61,7 +61,7 @@ def test_person_who_is_there_is_asked_at_once(host: Host, mode: str) -> None:
     assert not any(word in verdict.reason for word in ("approv", "console", "apr_"))
     host.after("Bash", "t1", **RM)
     assert host.phases() == ["intent", "done"]
-    assert [one["asked_by"] for one in intents(host)] == ["claude-code"]
+    assert [intent["asked_by"] for intent in intents(host)] == ["claude-code"]
     assert decided(host) == []
 
 
@@ -210,7 +210,7 @@ def test_server_is_permitted_once_for_a_session(host: Host, enrolled: bool) -> N
     host.session = "session-1"
     server(host, tracker={"command": "npx", "args": ["other-mcp"]})
     assert host.before("mcp__tracker__create_issue", "t6", title="a").decision is Decision.ASK
-    permitted = [one["permitted_with"] for one in intents(host) if "permitted_with" in one]
+    permitted = [intent["permitted_with"] for intent in intents(host) if "permitted_with" in intent]
     assert len(permitted) == 1
     assert not any(kind.startswith("grant") for kind in decided(host))
 
@@ -228,7 +228,7 @@ def test_decision_of_an_operator_counts_before_a_question(host: Host) -> None:
     host.before("Bash", "t1", **RM)
     host.before("Bash", "t2", command="rm -rf /srv/old")
     with host.open() as runtime:
-        old, data = (one.id for one in runtime.approvals.page())
+        old, data = (approval.id for approval in runtime.approvals.page())
         runtime.approvals.approve(data, ADA, "it is old")
         runtime.approvals.deny(old, ADA, "keep it")
     host.mode = "default"
@@ -316,4 +316,4 @@ def test_call_that_the_host_kept_from_running_is_not_reported_as_done(answer: st
     host.tell("PostToolBatch", tool_calls=calls)
     host.tell("Stop")
     outcomes = [event.payload or {} for event in host.events(kind="kernel.tool.dispatch")]
-    assert [one["lapsed"] for one in outcomes if one["phase"] == "outcome"] == [True]
+    assert [outcome["lapsed"] for outcome in outcomes if outcome["phase"] == "outcome"] == [True]

@@ -68,15 +68,17 @@ def test_a_session_outside_of_its_data_scopes_is_told_so_once_and_leaves_no_hand
 def test_the_outcome_of_a_hosts_call_has_its_intent(host: Host, charter: Path) -> None:
     approve(host)
     host.write(host.project / "a", "text", "toolu_w")
-    told = [event.payload or {} for event in host.events(kind="kernel.tool.dispatch")]
-    assert [one["intent_name"] for one in told if one["phase"] == "outcome"] == ["code.change"]
+    payloads = [event.payload or {} for event in host.events(kind="kernel.tool.dispatch")]
+    assert [payload["intent_name"] for payload in payloads if payload["phase"] == "outcome"] == [
+        "code.change"
+    ]
 
 
 def test_a_session_is_told_memory_only_from_a_registered_source(host: Host) -> None:
     host.configure("context_sources: off\n")
     with host.open() as runtime, runtime.brain("ada", scope="project:shop") as brain:
         brain.remember("the door code is on the door", category="lesson")
-    told = host.tell("SessionStart", source="startup")
+    verdict = host.tell("SessionStart", source="startup")
     host.configure("context_sources: enforce\n")
     host.session = "session-2"
     (host.home / "sources.yaml").write_text(SOURCES, encoding="utf-8")
@@ -85,7 +87,7 @@ def test_a_session_is_told_memory_only_from_a_registered_source(host: Host) -> N
     (host.home / "sources.yaml").write_text(f"memory: {memory}\n", encoding="utf-8")
     host.session = "session-3"
     again = host.tell("SessionStart", source="startup")
-    assert ["door code" in one.context for one in (told, withheld, again)] == [True, False, True]
+    assert ["door code" in item.context for item in (verdict, withheld, again)] == [True, False, True]
     assert "is no registered source of context" in withheld.reason
 
 
@@ -125,8 +127,12 @@ def test_a_file_of_a_source_that_a_host_reads_is_stamped_with_it(host: Host) -> 
         path.write_text("text", encoding="utf-8")
         host.before("Read", f"toolu_{number}", **{field: str(path)})
         host.after("Read", "text", f"toolu_{number}", **{field: str(path)})
-    told = [event.payload or {} for event in host.events(kind="kernel.tool.dispatch")]
-    assert [one.get("source") for one in told if one["phase"] == "outcome"] == ["policies", None, "policies"]
+    payloads = [event.payload or {} for event in host.events(kind="kernel.tool.dispatch")]
+    assert [payload.get("source") for payload in payloads if payload["phase"] == "outcome"] == [
+        "policies",
+        None,
+        "policies",
+    ]
 
 
 def test_a_source_that_is_only_read_is_not_written_by_a_host(host: Host) -> None:

@@ -37,8 +37,10 @@ class Gemini:
         with self.host.open() as runtime:
             assert verify(runtime.log).ok
             events = list(runtime.log.events(agent="gemini-cli", kind="kernel.tool.dispatch"))
-        told = [(event.subject.call_id or "", event.payload or {}) for event in events]
-        return [(call_id, str(said.get("state") or said["phase"])) for call_id, said in told]
+        dispatches = [(event.subject.call_id or "", event.payload or {}) for event in events]
+        return [
+            (call_id, str(dispatch.get("state") or dispatch["phase"])) for call_id, dispatch in dispatches
+        ]
 
 
 @pytest.fixture
@@ -109,7 +111,7 @@ def test_each_of_two_equal_writes_is_undone_to_its_own_snapshot(gemini: Gemini) 
     with gemini.host.open() as runtime:
         (run,) = runtime.log.events(agent="gemini-cli", kind="kernel.run.started")
         newest = max(runtime.recovery.mutations.of_run(run.subject.run_id), key=lambda ref: ref.mutation_id)
-        assert [one.state for one in runtime.recovery.undo_all([newest], ADA, "no")] == ["reversed"]
+        assert [undone.state for undone in runtime.recovery.undo_all([newest], ADA, "no")] == ["reversed"]
     assert path.read_text(encoding="utf-8") == "second"
 
 

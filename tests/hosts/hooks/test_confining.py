@@ -137,12 +137,12 @@ def test_question_that_nobody_answers_leaves_nothing(confined: Host) -> None:
 def test_approved_repeat_has_the_path_that_failed(confined: Host) -> None:
     command = "python3 report.py"
     assert confined.before("Bash", "t1", command=command).decision is Decision.NONE
-    told = failed(confined, command, "t1", "OSError: [Errno 30] Read-only file system: '/srv/report.txt'")
-    assert "Confinement may be the cause: it may not write /srv/report.txt" in told.context
+    reply = failed(confined, command, "t1", "OSError: [Errno 30] Read-only file system: '/srv/report.txt'")
+    assert "Confinement may be the cause: it may not write /srv/report.txt" in reply.context
     verdict = confined.before("Bash", "t2", command=command)
     assert "writes /srv/report.txt, outside of the project" in verdict.reason
     with confined.open() as runtime:
-        (request,) = (one for one in runtime.approvals.page() if one.state == "waiting")
+        (request,) = (approval for approval in runtime.approvals.page() if approval.state == "waiting")
         runtime.approvals.approve(request.id, Label("ada"), "fine")
     assert confined.before("Bash", "t3", command=command).decision is Decision.NONE
     assert tickets(confined) == ["'python3 report.py'"]
@@ -160,10 +160,10 @@ def test_other_failures_are_reported_without_it(confined: Host) -> None:
 def test_settings_that_a_command_made_are_moved_away_and_told(confined: Host) -> None:
     confined.before("Bash", "t1", command="make")
     (confined.project / ".mcp.json").write_text("{}")
-    told = confined.tell(
+    verdict = confined.tell(
         "PostToolUse", tool_name="Bash", tool_use_id="t1", tool_input={"command": "make"}, tool_response="ok"
     )
-    assert ".mcp.json away" in told.context
+    assert ".mcp.json away" in verdict.context
     assert not (confined.project / ".mcp.json").exists()
 
 
@@ -274,7 +274,7 @@ def approved(host: Host, command: str) -> None:
     """A call that is queued, approved, and goes on."""
     assert host.before("Bash", command=command).decision is Decision.DENY
     with host.open() as runtime:
-        (request,) = (one for one in runtime.approvals.page() if one.state == "waiting")
+        (request,) = (approval for approval in runtime.approvals.page() if approval.state == "waiting")
         runtime.approvals.approve(request.id, Label("ada"), "fine")
     assert host.before("Bash", "approved", command=command).decision is Decision.NONE
 
@@ -546,9 +546,9 @@ def test_loss_of_confinement_is_told_once_and_ends_by_itself(confined: Host) -> 
         "tried_at": time.time(),
     }
     noted.write_text(json.dumps(lost))
-    told = confined.before("Bash", "t2", command="ls")
-    assert told.decision is Decision.NONE
-    assert "commands are not confined now (it ended with -9)" in told.context
+    verdict = confined.before("Bash", "t2", command="ls")
+    assert verdict.decision is Decision.NONE
+    assert "commands are not confined now (it ended with -9)" in verdict.context
     assert confined.before("Bash", "t3", command="ls") == HookVerdict()
     noted.write_text(json.dumps(lost | {"tried_at": 0}))
     assert confined.before("Bash", "t4", command="ls") == HookVerdict()
@@ -562,8 +562,8 @@ def test_agent_that_looks_for_its_server_by_port_is_told_what_finds_it(confined:
         command = f"lsof -ti:{server.getsockname()[1]} | xargs -r kill"
         confined.before("Bash", "t1", command=command)
         fields = {"tool_name": "Bash", "tool_use_id": "t1", "tool_input": {"command": command}}
-        told = confined.tell("PostToolUse", **fields, tool_response={"stdout": "", "stderr": ""})
-    assert "pgrep -f" in told.context
+        verdict = confined.tell("PostToolUse", **fields, tool_response={"stdout": "", "stderr": ""})
+    assert "pgrep -f" in verdict.context
 
 
 INSTALLED = os.path.join(sysconfig.get_path("scripts"), "sb")

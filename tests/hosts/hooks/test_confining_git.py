@@ -178,14 +178,14 @@ def test_agent_is_told_that_the_placeholder_is_nothing_to_see_to(repository: Hos
     error = "warning: failed to remove .claude/.gitignore: Read-only file system"
     repository.before("Bash", "t1", command="make")
     fields = {"tool_name": "Bash", "tool_use_id": "t1", "tool_input": {"command": command}}
-    told = repository.tell("PostToolUseFailure", **fields, error=error).context
-    assert f"SecondBrain keeps {repository.project}/.claude/.gitignore there" in told
-    assert "repeat" not in told
-    told = repository.tell(
+    context = repository.tell("PostToolUseFailure", **fields, error=error).context
+    assert f"SecondBrain keeps {repository.project}/.claude/.gitignore there" in context
+    assert "repeat" not in context
+    context = repository.tell(
         "PostToolUseFailure", **fields, error=f"{error}\ntouch: /srv/x: Read-only file system"
     ).context
-    assert "it may not write /srv/x" in told
-    assert ".claude" not in told
+    assert "it may not write /srv/x" in context
+    assert ".claude" not in context
 
 
 HOOKS = b"--ro-bind-try\0%b/.git/hooks\0"
@@ -219,6 +219,6 @@ def test_line_that_does_more_changes_no_hooks(command: str, repository: Host) ->
     repository.configure("hooks: {approval: ask}\n")
     repository.before("Bash", "t1", command=command)
     folders = [path.read_bytes() for path in (repository.home / "confine").glob("folders/**/options")]
-    held = HOOKS % os.fsencode(repository.project)
-    assert all(held in options for options in (options_of(repository) or held, *folders))
+    hooks_option = HOOKS % os.fsencode(repository.project)
+    assert all(hooks_option in options for options in (options_of(repository) or hooks_option, *folders))
     repository.after("Bash", "t1", command=command)

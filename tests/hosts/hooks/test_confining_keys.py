@@ -51,13 +51,13 @@ def failed(host: Host, command: str, error: str) -> HookVerdict:
 def closed(host: Host, command: str, path: Path) -> bool:
     """True if a call that goes on cannot read a path."""
     folder = host.home / "confine"
-    tickets = [one for one in folder.glob("tickets/*.call") if shlex.quote(command) in one.read_text()]
-    files = [Path(f"{one}.options") for one in tickets] or sorted(
+    tickets = [item for item in folder.glob("tickets/*.call") if shlex.quote(command) in item.read_text()]
+    files = [Path(f"{ticket}.options") for ticket in tickets] or sorted(
         folder.glob("folders/**/options"), key=lambda one: len(one.parts)
     )
     options = files[-1].read_bytes().split(b"\0")
     return any(
-        "/denied/" in before.decode() for before, one in pairwise(options) if one == str(path).encode()
+        "/denied/" in before.decode() for before, data in pairwise(options) if data == str(path).encode()
     )
 
 
@@ -101,8 +101,8 @@ def test_installation_from_the_usual_registry_goes_without_a_login(host: Host, p
     (person / ".npmrc").write_text("//registry.npmjs.org/:_authToken=secret\n")
     assert host.before("Bash", "t1", command="npm ci") == HookVerdict()
     assert closed(host, "npm ci", person / ".npmrc")
-    told = failed(host, "npm ci", "Exit code 1\nnpm error code E401\nnpm error Unable to authenticate")
-    assert f"it may not open {person}/.npmrc" in told.context
+    verdict = failed(host, "npm ci", "Exit code 1\nnpm error code E401\nnpm error Unable to authenticate")
+    assert f"it may not open {person}/.npmrc" in verdict.context
     assert "opens" in host.before("Bash", "t2", command="npm ci").reason
 
 
@@ -117,10 +117,10 @@ def test_programs_of_a_project_read_no_login(host: Host, person: Path) -> None:
 def test_call_that_could_not_log_in_is_asked_for_at_its_repeat(host: Host, person: Path) -> None:
     command = "pip install -r requirements.txt"
     assert host.before("Bash", "t1", command=command) == HookVerdict()
-    told = failed(
+    reply = failed(
         host, command, "Exit code 1\nERROR: 401 Error, Credentials not correct for https://pypi.example.org"
     )
-    assert f"it may not open {person}/.netrc" in told.context
+    assert f"it may not open {person}/.netrc" in reply.context
     verdict = host.before("Bash", "t2", command=command)
     assert verdict.decision is Decision.ASK
     assert f"opens {person}/.netrc, as the output of its last run says" in verdict.reason

@@ -38,10 +38,10 @@ def test_every_payload_is_read_and_every_event_answered(host: str, data: st.Data
         assert isinstance(call.args, dict)
         assert 0 <= call.ms < 1e12
     for verdict in (HookVerdict(), HookVerdict(Decision.ASK, "\ud800"), HookVerdict(Decision.DENY, "no\n")):
-        said = adapter.answer(event, verdict)
-        assert said.stdout == "" or isinstance(json.loads(said.stdout), dict)
+        answer = adapter.answer(event, verdict)
+        assert answer.stdout == "" or isinstance(json.loads(answer.stdout), dict)
         refuses = verdict.decision is not Decision.NONE and event.moment is Moment.BEFORE
-        assert (said.code != 0 or said.stdout != "") or not refuses
+        assert (answer.code != 0 or answer.stdout != "") or not refuses
 
 
 @rows("host", recorded.HOSTS)

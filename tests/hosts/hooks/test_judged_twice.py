@@ -45,7 +45,7 @@ def states(host: Host, agent: str) -> list[str]:
     with host.open() as runtime:
         events = list(runtime.log.events(agent=agent, kind="kernel.tool.dispatch"))
     payloads = [event.payload or {} for event in events]
-    return [str(one.get("state") or one["phase"]) for one in payloads]
+    return [str(payload.get("state") or payload["phase"]) for payload in payloads]
 
 
 def test_call_without_id_is_one_call_under_one_nonce(host: Host) -> None:

@@ -26,7 +26,7 @@ def configure(host: Host, **servers: Any) -> None:
 
 def approve(host: Host) -> str:
     with host.open() as runtime:
-        (waiting,) = (one for one in runtime.approvals.page() if one.state == "waiting")
+        (waiting,) = (approval for approval in runtime.approvals.page() if approval.state == "waiting")
         runtime.approvals.approve(waiting.id, ADA, "a server of ours")
         return json.dumps(waiting.request)
 
@@ -42,8 +42,8 @@ def missorted(host: Host, mark: str) -> list[str]:
     context = judging_context(host.config(), event)
     found = ((tool, JudgedCall.of(NativeCall(tool, args), context).governed) for tool, args in rows(mark))
     stopped = (
-        (tool, bool(one.refused or one.asks or one.effects.secrets) or one.safety_class == "destructive")
-        for tool, one in found
+        (tool, bool(call.refused or call.asks or call.effects.secrets) or call.safety_class == "destructive")
+        for tool, call in found
     )
     return [tool for tool, stops in stopped if stops is not (mark == "-")]
 

@@ -60,8 +60,8 @@ def test_plugin_reports_calls_and_throws_when_one_is_denied(host: Host, tmp_path
     assert "Needs approval" in play(host, tmp_path, programs)
     with host.open() as runtime:
         calls = list(runtime.log.events(agent="opencode", kind="kernel.tool.dispatch"))
-    told = [(one.subject.tool_id, (one.payload or {})["phase"]) for one in calls]
-    assert told == [("host.write", "intent"), ("host.write", "outcome")]
+    phases = [(call.subject.tool_id, (call.payload or {})["phase"]) for call in calls]
+    assert phases == [("host.write", "intent"), ("host.write", "outcome")]
 
 
 @pytest.mark.skipif(NODE is None, reason="node is not installed")

@@ -64,9 +64,7 @@ def command(host: str, line: str, project: Path) -> dict[str, Any]:
 
 def write(host: str, path: str, project: Path) -> dict[str, Any]:
     event, tool, args = WRITES[host]
-    return tool_call(
-        host, event, tool, {name: said.replace("@", path) for name, said in args.items()}, project
-    )
+    return tool_call(host, event, tool, {name: arg.replace("@", path) for name, arg in args.items()}, project)
 
 
 def verdict_on(host: Host, named: str, sent: dict[str, Any]) -> HookVerdict:
@@ -258,7 +256,7 @@ def test_approval_says_that_the_folder_is_unknown(host: Host, named: str) -> Non
     verdict_on(host, named, command(named, "rm -rf build", host.project))
     verdict_on(host, named, command(named, f"cd '{host.project}' && rm -rf build", host.project))
     with host.open() as runtime:
-        known, unknown = (one.request["args"]["why"] for one in runtime.approvals.page())
+        known, unknown = (approval.request["args"]["why"] for approval in runtime.approvals.page())
     assert "its working folder is unknown" in unknown
     assert known == "rm -r: deletes a folder and its contents"
 
@@ -375,7 +373,7 @@ def test_edit_is_undone_in_the_file_that_the_host_resolved(host: Host, named: st
     with host.open() as runtime:
         run_id = next(iter(runtime.log.events(agent=named))).subject.run_id
         refs = runtime.recovery.mutations.of_run(run_id)
-        assert [one.state for one in runtime.recovery.undo_all(refs, ADA, "no")] == ["reversed"]
+        assert [undone.state for undone in runtime.recovery.undo_all(refs, ADA, "no")] == ["reversed"]
     assert (link.is_symlink(), target.read_text(encoding="utf-8")) == (True, "before")
 
 

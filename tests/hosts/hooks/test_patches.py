@@ -94,7 +94,7 @@ def test_all_files_of_a_patch_have_snapshots_and_are_restored(host: Host) -> Non
         (event,) = runtime.log.events(agent="codex", kind="kernel.run.started")
         refs = runtime.recovery.mutations.of_run(event.subject.run_id)
         undone = runtime.recovery.undo_all(refs, Label("ada"), "not wanted")
-        assert [one.state for one in undone] == ["reversed"]
+        assert [item.state for item in undone] == ["reversed"]
     assert {path: path.read_bytes() for path in sorted(project.rglob("*.txt"))} == before
     assert not outside.exists()
 

@@ -144,18 +144,18 @@ def test_rule_pack_of_the_configuration_judges_calls(host: Host) -> None:
     assert "deletes a folder" in denied(host.ask(bash(host, "rm -r /data/x", "t3")))
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda item: item.__name__)
 def test_unjudged_call_is_denied_unless_it_reads_and_stderr_says_so(host: Host, fault: Any) -> None:
     fault(host)
     assert "cannot judge this call" in denied(host.ask(bash(host, "make")))
-    for payload, said in (
+    for payload, item in (
         (read(host), "allowed without a verdict (hooks.unjudged = reads): "),
         (host.payload("Stop"), "event not recorded: "),
     ):
         done = host.ask(payload)
         assert (done.returncode, done.stdout) == (0, "")
         assert done.stderr.startswith("SecondBrain: ")
-        assert said in done.stderr
+        assert item in done.stderr
         assert done.stderr.count("\n") == 1
 
 
@@ -207,14 +207,14 @@ def test_locked_database_is_answered_before_the_hosts_timeout(host: Host) -> Non
 
 def test_two_sessions_at_once_do_not_disturb_each_other(host: Host) -> None:
     def session(name: str) -> None:
-        one = Host(host.home, host.project, name)
+        client = Host(host.home, host.project, name)
         path = host.project / f"{name}.txt"
         for number in range(3):
             given = {"file_path": str(path), "content": str(number)}
             fields = {"tool_name": "Write", "tool_use_id": f"t{number}", "tool_input": given}
-            assert answered(one.run(one.payload("PreToolUse", **fields))) == SILENT
+            assert answered(client.run(client.payload("PreToolUse", **fields))) == SILENT
             path.write_text(str(number), encoding="utf-8")
-            assert answered(one.run(one.payload("PostToolUse", **fields, tool_response="ok"))) == SILENT
+            assert answered(client.run(client.payload("PostToolUse", **fields, tool_response="ok"))) == SILENT
 
     threads = [threading.Thread(target=session, args=(name,)) for name in ("one", "two")]
     for thread in threads:

@@ -116,10 +116,12 @@ def test_search_of_a_folder_above_secondbrains_files_is_refused(context: Judging
 def test_search_pattern_into_secondbrains_files_is_refused(
     context: JudgingContext, tool: str, args: dict[str, Any]
 ) -> None:
-    said = json.dumps(args).replace("{home}", str(context.home)).replace("{root}", str(context.home.parent))
+    payload = (
+        json.dumps(args).replace("{home}", str(context.home)).replace("{root}", str(context.home.parent))
+    )
     assert (
         "belongs to SecondBrain"
-        in JudgedCall.of(NativeCall(tool, json.loads(said)), context).governed.refused
+        in JudgedCall.of(NativeCall(tool, json.loads(payload)), context).governed.refused
     )
 
 
@@ -175,8 +177,10 @@ def test_call_with_too_many_paths_is_refused(context: JudgingContext, paths: lis
 
 def test_unrecordable_arguments_have_different_digests(context: JudgingContext) -> None:
     unreadable = [{"do": what, "x": float("nan")} for what in ("look", "destroy")]
-    one, other = (JudgedCall.of(NativeCall("Gadget", args), context).governed.args for args in unreadable)
-    assert one != other
+    arguments, other = (
+        JudgedCall.of(NativeCall("Gadget", args), context).governed.args for args in unreadable
+    )
+    assert arguments != other
 
 
 @rows(

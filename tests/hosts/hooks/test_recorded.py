@@ -133,9 +133,9 @@ def test_every_event_that_claude_code_has_is_there() -> None:
 @pytest.mark.parametrize("name", recorded.HOSTS)
 def test_a_session_is_answered_neutrally_and_put_on_record(host: Host, name: str) -> None:
     host.configure('hooks: {mcp: {"mcp*tracker*": read, "MCP:*": read}}\nmemory: {hooks: false}\n')
-    told, calls = SESSIONS[name]
-    others = [event for event in recorded.names(name) if event not in told]
-    for event in (*[one for one in others if not about_a_call(name, one)], *told):
+    hooks, calls = SESSIONS[name]
+    others = [event for event in recorded.names(name) if event not in hooks]
+    for event in (*[other for other in others if not about_a_call(name, other)], *hooks):
         done = host.ask(recorded.payload(name, event, host.project), name)
         assert (done.returncode, done.stderr) == (0, ""), event
         answer = json.loads(done.stdout) if done.stdout else None
@@ -148,8 +148,8 @@ def test_a_session_is_answered_neutrally_and_put_on_record(host: Host, name: str
         assert len({event.subject.run_id for event in events}) == 1
     dispatched = [event for event in events if event.kind == "kernel.tool.dispatch"]
     phases = [
-        (one.subject.tool_id, (one.payload or {}).get("state") or (one.payload or {})["phase"])
-        for one in dispatched
+        (item.subject.tool_id, (item.payload or {}).get("state") or (item.payload or {})["phase"])
+        for item in dispatched
     ]
     assert phases == calls
     started = next(event.payload or {} for event in events if event.kind == "kernel.run.started")

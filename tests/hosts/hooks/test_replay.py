@@ -47,7 +47,7 @@ def session(host: Host, notes: Path) -> Packet:
 
 
 def again(packet: Packet, config: Config) -> list[Any]:
-    return [tuple(one[:3]) for one in reproduce(packet, config).divergences]
+    return [tuple(divergence[:3]) for divergence in reproduce(packet, config).divergences]
 
 
 def test_a_session_runs_again_without_an_effect_and_names_what_a_policy_refuses_now(host: Host) -> None:

@@ -85,7 +85,7 @@ def test_a_last_message_with_a_secret_is_written_again_once(host: Host) -> None:
     again = host.tell("Stop", last_assistant_message=message, stop_hook_active=True)
     assert again.decision is Decision.NONE
     newest, first = host.events(kind="output.gated", newest_first=True)
-    assert [(one.payload or {})["action"] for one in (first, newest)] == ["refuse", "mark"]
+    assert [(event.payload or {})["action"] for event in (first, newest)] == ["refuse", "mark"]
 
 
 @pytest.mark.parametrize("adapter", [CLAUDE_CODE, CODEX])

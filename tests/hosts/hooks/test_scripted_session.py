@@ -52,10 +52,10 @@ def test_an_agent_works_a_person_approves_one_call_and_undoes_a_file(host: Host)
     notes.write_text("closed", encoding="utf-8")
     assert call("Write", "t2", {"type": "create"}, file_path=str(notes), content="closed") == ""
 
-    told = json.loads(call("Bash", "t3", command="rm -rf /data/build"))["hookSpecificOutput"]
-    assert told["permissionDecision"] == "deny"
+    output = json.loads(call("Bash", "t3", command="rm -rf /data/build"))["hookSpecificOutput"]
+    assert output["permissionDecision"] == "deny"
     (waiting,) = terminal.json("approvals", "list")["items"]
-    assert waiting["id"] in told["permissionDecisionReason"]
+    assert waiting["id"] in output["permissionDecisionReason"]
     assert waiting["agent"] == "claude-code"
     terminal("approvals", "approve", waiting["id"], "--reason", "it is only the build")
     assert call("Bash", "t4", command="rm -rf /data/build") == ""
@@ -65,7 +65,7 @@ def test_an_agent_works_a_person_approves_one_call_and_undoes_a_file(host: Host)
     undone = terminal("undo", "--list")
     assert "settings.ini  yes" in undone
     mutations = terminal.json("undo", "--list")["items"]
-    edited = next(one for one in mutations if str(settings) in json.dumps(one))
+    edited = next(mutation for mutation in mutations if str(settings) in json.dumps(mutation))
     terminal("undo", edited["mutation_id"], "--reason", "the shop stays open", "--yes")
     assert settings.read_text(encoding="utf-8") == "[shop]\nopen = yes\n"
     assert notes.read_text(encoding="utf-8") == "closed"

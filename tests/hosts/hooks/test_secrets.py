@@ -173,10 +173,10 @@ def test_the_content_never_reaches_the_log(host: Host) -> None:
     host.before("Bash", "t2", **READ)
     fields = {"tool_name": "Bash", "tool_use_id": "t2", "tool_input": READ}
     host.tell("PostToolUseFailure", **fields, error="exit 1: hunter2-of-a-key")
-    told = json.dumps([event.payload for event in host.events()])
-    assert "hunter2" not in told
-    assert "the call read credentials" in told
-    assert "read_secret" in told
+    payloads = json.dumps([event.payload for event in host.events()])
+    assert "hunter2" not in payloads
+    assert "the call read credentials" in payloads
+    assert "read_secret" in payloads
 
 
 def test_after_a_secret_was_read_an_upload_is_asked(host: Host) -> None:

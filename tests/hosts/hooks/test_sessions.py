@@ -28,7 +28,7 @@ def undo_all(host: Host) -> list[str]:
     with host.open() as runtime:
         run_id = host.events(limit=1)[0].subject.run_id
         refs = runtime.recovery.mutations.of_run(run_id)
-        return [one.state for one in runtime.recovery.undo_all(refs, ADA, "not wanted")]
+        return [undone.state for undone in runtime.recovery.undo_all(refs, ADA, "not wanted")]
 
 
 def test_session_is_one_run_across_processes(host: Host) -> None:
@@ -167,8 +167,8 @@ def test_a_batch_reports_what_it_has_an_answer_for_and_gives_up_the_rest(host: H
 def test_a_failed_call_is_a_failure_and_an_interrupted_one_is_in_doubt(host: Host) -> None:
     for use_id, fields in (("t1", {"error": "exit 2"}), ("t2", {"error": "esc", "is_interrupt": True})):
         host.before("Bash", use_id, command="make")
-        told = {"tool_name": "Bash", "tool_input": {"command": "make"}, "tool_use_id": use_id}
-        host.tell("PostToolUseFailure", **told, **fields)
+        call = {"tool_name": "Bash", "tool_input": {"command": "make"}, "tool_use_id": use_id}
+        host.tell("PostToolUseFailure", **call, **fields)
     assert host.phases() == ["intent", "failed", "intent", "in_doubt"]
 
 
@@ -223,9 +223,9 @@ def test_the_queue_shows_the_command_and_what_it_does_never_the_contract_alone(
 
 
 def test_memory_command_without_a_name_is_answered_with_the_option_to_add(host: Host) -> None:
-    told = host.before("Bash", "t1", command="sb memory search redis")
-    assert told.decision is Decision.DENY
-    assert told.reason.endswith("Repeat it with `--agent claude-code`.")
+    verdict = host.before("Bash", "t1", command="sb memory search redis")
+    assert verdict.decision is Decision.DENY
+    assert verdict.reason.endswith("Repeat it with `--agent claude-code`.")
 
 
 @pytest.mark.parametrize(
@@ -360,7 +360,7 @@ def test_call_too_long_to_show_is_denied(host: Host) -> None:
     assert (verdict.decision, "cannot be shown in full" in verdict.reason) == (Decision.DENY, True)
     assert host.before("Bash", "t2", command="rm -r " + "x" * 70_000).decision is Decision.DENY
     with host.open() as runtime:
-        assert [one.tool_id for one in runtime.approvals.page()] == ["host.shell.destructive"]
+        assert [approval.tool_id for approval in runtime.approvals.page()] == ["host.shell.destructive"]
     assert (
         host.before("Write", "t3", file_path=str(host.project / "a"), content="x" * 70_000) == HookVerdict()
     )
@@ -379,5 +379,5 @@ def test_a_turn_begins_with_what_the_user_writes_which_is_not_recorded(host: Hos
         host.write(host.project / f"{number}.txt", "x", f"t{number}")
     (run_id,) = {event.subject.run_id for event in host.events()} - {""}
     with host.open() as runtime:
-        assert [(one.number, len(one.calls)) for one in run_turns(runtime.log, run_id)] == [(2, 1), (1, 1)]
+        assert [(turn.number, len(turn.calls)) for turn in run_turns(runtime.log, run_id)] == [(2, 1), (1, 1)]
     assert not [event for event in host.events() if "push" in str(event.payload)]

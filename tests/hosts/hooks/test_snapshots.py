@@ -75,7 +75,7 @@ def undo_all(host: Host) -> list[str]:
     with host.open() as runtime:
         run_id = host.events(limit=1)[0].subject.run_id
         refs = runtime.recovery.mutations.of_run(run_id)
-        return [str(one.state) for one in runtime.recovery.undo_all(refs, ADA, "not wanted")]
+        return [str(undone.state) for undone in runtime.recovery.undo_all(refs, ADA, "not wanted")]
 
 
 @rows("line", ["rm .env", "unlink .env", "rm -f ./.env"])
@@ -129,8 +129,8 @@ def test_snapshot_has_the_listed_name_where_a_file_system_takes_others_for_it(
         Change(f"{elsewhere}/SRC/new.py"),
         Change(f"{elsewhere}/NEW.py"),
     ]
-    kept = plan(changes, Area(str(elsewhere), "/data/nobody")).keep
-    assert kept == tuple(f"{elsewhere}/{name}" for name in ("cart.py", "src/new.py", "NEW.py"))
+    paths = plan(changes, Area(str(elsewhere), "/data/nobody")).keep
+    assert paths == tuple(f"{elsewhere}/{name}" for name in ("cart.py", "src/new.py", "NEW.py"))
 
 
 def test_file_overwritten_by_a_name_of_other_case_comes_back(host: Host) -> None:
@@ -164,7 +164,7 @@ def test_undo_record_names_command_and_paths(host: Host) -> None:
     assert intent.subject.tool_id == "host.shell.kept"
     args = (intent.payload or {})["args"]
     assert (args["command"], args["paths"]) == ("rm -rf a", [f"{host.project}/a"])
-    assert [one["path"] for one in (outcome.payload or {})["result"]["files"]] == [f"{host.project}/a"]
+    assert [file["path"] for file in (outcome.payload or {})["result"]["files"]] == [f"{host.project}/a"]
 
 
 def test_line_that_runs_programs_afterwards_stays_a_network_call(host: Host) -> None:

@@ -50,7 +50,7 @@ def records(host: Host) -> dict[str, tuple[set[str], int]]:
             result = payload["result"]
             names = {Path(row["path"]).name for row in result.get("files", ())}
             found[event.subject.call_id] |= {"files": names, "overlapping": result.get("overlapping", 0)}
-    return {one["command"]: (one["files"], one["overlapping"]) for one in found.values()}
+    return {item["command"]: (item["files"], item["overlapping"]) for item in found.values()}
 
 
 def test_two_writers_and_a_call_between_are_told_apart_or_said_to_overlap(shop: Host) -> None:

@@ -52,8 +52,10 @@ def test_worktree_that_a_program_removed_pruned_or_moved_comes_back(line: str, w
     assert as_git_sees_it(worktrees.project) == seen
     now = state(worktrees.project)
     differs = {path for path in {*work, *now} if work.get(path) != now.get(path)}
-    kept = {path for path in differs if b".git/objects" in path or (path.endswith(b"/index") and path in now)}
-    assert differs - kept <= {b".git/worktrees"}
+    allowed = {
+        path for path in differs if b".git/objects" in path or (path.endswith(b"/index") and path in now)
+    }
+    assert differs - allowed <= {b".git/worktrees"}
     bash("git fsck --connectivity-only", worktrees.project)
 
 

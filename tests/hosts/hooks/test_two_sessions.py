@@ -36,8 +36,8 @@ def test_each_is_told_of_the_other_once(host: Host) -> None:
     assert second.decision is Decision.NONE
     assert f"{cart} is also being changed by another live session, claude-code aaaaaaaa" in second.context
     host.session = FIRST
-    told = host.before("Read", file_path=str(cart)).context
-    assert f"{cart} is also being changed by another live session, claude-code bbbbbbbb" in told
+    notice = host.before("Read", file_path=str(cart)).context
+    assert f"{cart} is also being changed by another live session, claude-code bbbbbbbb" in notice
     assert [host.before("Read", file_path=str(cart)), edits(host, FIRST, cart)] == [
         HookVerdict(),
         HookVerdict(),
@@ -103,7 +103,7 @@ def test_refuse_keeps_the_second_from_changing_the_file(host: Host) -> None:
 def test_off_looks_at_nothing(host: Host) -> None:
     host.configure("hooks: {conflicts: off}\n")
     cart = host.project / "cart.py"
-    assert [edits(host, one, cart) for one in (FIRST, SECOND, FIRST)] == [HookVerdict()] * 3
+    assert [edits(host, item, cart) for item in (FIRST, SECOND, FIRST)] == [HookVerdict()] * 3
     assert host.events(kind="session.conflict") == []
 
 
@@ -113,7 +113,7 @@ def test_changes_of_longer_ago_are_no_news(host: Host) -> None:
     with host.open() as runtime:
         now = runtime.log.clock.now
         later = SessionConflicts(runtime.log, "run_" + "0" * 16, "claude-code", SECOND)
-        assert [one.session for one in later.find([str(cart)])] == [FIRST]
+        assert [conflict.session for conflict in later.find([str(cart)])] == [FIRST]
         runtime.log.clock = Later(now() + WINDOW_S + 1)  # type: ignore[assignment]
         assert later.find([str(cart)]) == []
 
@@ -204,4 +204,4 @@ def test_file_is_found_whatever_its_name(host: Host, name: str) -> None:
     edits(host, FIRST, path)
     with host.open() as runtime:
         other = SessionConflicts(runtime.log, "run_" + "0" * 16, "claude-code", SECOND)
-        assert [one.session for one in other.find([str(path)])] == [FIRST]
+        assert [conflict.session for conflict in other.find([str(path)])] == [FIRST]

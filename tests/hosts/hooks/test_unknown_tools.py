@@ -89,8 +89,8 @@ def call_of_server(host: str, server: str, tool: str, args: Args, cwd: Path) -> 
 
 
 def filled(args: Args, context: JudgingContext) -> Args:
-    said = json.dumps(args, ensure_ascii=False).replace("{home}", str(context.home))
-    read: Args = json.loads(said.replace("{nfd}", unicodedata.normalize("NFD", str(context.home))))
+    text = json.dumps(args, ensure_ascii=False).replace("{home}", str(context.home))
+    read: Args = json.loads(text.replace("{nfd}", unicodedata.normalize("NFD", str(context.home))))
     return read
 
 
@@ -334,7 +334,7 @@ def test_approved_write_to_settings_can_be_undone(host: Host) -> None:
     run_id = host.events(limit=1)[0].subject.run_id
     with host.open() as runtime:
         refs = runtime.recovery.mutations.of_run(run_id)
-        assert [one.state for one in runtime.recovery.undo_all(refs, ADA, "not wanted")] == ["reversed"]
+        assert [undone.state for undone in runtime.recovery.undo_all(refs, ADA, "not wanted")] == ["reversed"]
     assert settings.read_text(encoding="utf-8") == "{}"
 
 

@@ -91,10 +91,10 @@ def test_edit_that_left_the_file_as_it_was_is_told(host: Host) -> None:
         assert host.before("Edit", use_id, **given) == HookVerdict()
         if use_id == "t1":
             path.write_text(then, encoding="utf-8")
-        told = host.tell(
+        verdict = host.tell(
             "PostToolUse", tool_name="Edit", tool_use_id=use_id, tool_input=given, tool_response={"a": 1}
         )
-        assert bool(told.context) == (use_id == "t2")
+        assert bool(verdict.context) == (use_id == "t2")
 
 
 def test_noticing_reads_a_large_file_once_and_fast(host: Host) -> None:

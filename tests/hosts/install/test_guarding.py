@@ -338,9 +338,9 @@ def test_reading_goes_on(
 
 def filled(value: Any, names: Mapping[str, Any]) -> Any:
     if isinstance(value, dict):
-        return {name: filled(one, names) for name, one in value.items()}
+        return {name: filled(item, names) for name, item in value.items()}
     if isinstance(value, list):
-        return [filled(one, names) for one in value]
+        return [filled(item, names) for item in value]
     return value.format(**names)
 
 

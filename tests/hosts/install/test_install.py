@@ -99,7 +99,10 @@ def test_install_on_a_terminal_approves_the_servers_that_its_user_agrees_to(
     assert "MCP server tracker: npx tracker" in seen
     assert "approve its 1 MCP server: sb approvals servers claude-code" in seen
     states = sb("approvals", "servers", "claude-code", "--json").json["items"]
-    assert {one["server"]: one["grant"] is not None for one in states} == {"tracker": True, "mailer": False}
+    assert {state["server"]: state["grant"] is not None for state in states} == {
+        "tracker": True,
+        "mailer": False,
+    }
 
 
 def test_install_without_questions_approves_no_server(person: Path, sb: CommandLine) -> None:
@@ -319,9 +322,9 @@ def test_purge_removes_backups_and_the_wrapper_once_no_host_calls_it(
     write(person, "claude-code", OWN)
     sb("install", "claude-code", "--yes")
     sb("install", "cursor", "--yes")
-    kept = list((home / "install").glob("*.backup"))
-    assert [stat.S_IMODE(path.stat().st_mode) for path in kept] == [0o600] * len(kept)
-    assert kept[0].read_bytes() == OWN
+    backups = list((home / "install").glob("*.backup"))
+    assert [stat.S_IMODE(path.stat().st_mode) for path in backups] == [0o600] * len(backups)
+    assert backups[0].read_bytes() == OWN
     sb("uninstall", "claude-code", "--yes", "--purge")
     assert list((home / "install").glob("claude-code*")) == []
     assert (home / "bin" / "sb-hook").exists()

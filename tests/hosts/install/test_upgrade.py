@@ -11,16 +11,16 @@ from tests.kernel.baselines.test_seeding import REWORDED, changed, first_version
 
 def test_doctor_approves_the_contracts_that_an_upgrade_changed(sb: CommandLine, person: Path) -> None:
     first_version(Label("ada"), "looked at it", REWORDED)
-    found = {one["name"]: one for one in sb("doctor", "--json").json["items"]}["baselines"]
+    found = {item["name"]: item for item in sb("doctor", "--json").json["items"]}["baselines"]
     assert (found["status"], found["hint"]) == ("warn", "sb doctor --fix")
     assert "2 contracts of this release not approved" in found["detail"]
     refused = sb("doctor", "--fix")
     assert (refused.code, "--yes" in refused.err) == (2, True)
     fixed = sb("doctor", "--fix", "--yes", "--json").json
-    assert [one["tool_id"] for one in fixed["fixed"]] == list(REWORDED)
+    assert [item["tool_id"] for item in fixed["fixed"]] == list(REWORDED)
     assert sb("doctor", "--fix", "--json").json["fixed"] == []
     assert "nothing to fix" in sb("doctor", "--fix").err
-    assert not {one["name"]: one for one in fixed["items"]}["baselines"]["hint"]
+    assert not {item["name"]: item for item in fixed["items"]}["baselines"]["hint"]
 
 
 def test_install_approves_the_contracts_that_an_upgrade_changed(sb: CommandLine, person: Path) -> None:

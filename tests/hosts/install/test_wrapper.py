@@ -101,10 +101,10 @@ def recorder(wrapper: Path, tmp_path: Path) -> Path:
 def test_wrapper_passes_the_payload_and_the_home(
     given: list[str], reached: list[str], recorder: Path
 ) -> None:
-    told = json.loads(run([str(recorder), *given], '{"a": "é"}').stdout)
-    assert told["argv"] == reached
-    assert told["home"] == str(recorder.parents[1])
-    assert told["stdin"] == '{"a": "é"}'
+    invocation = json.loads(run([str(recorder), *given], '{"a": "é"}').stdout)
+    assert invocation["argv"] == reached
+    assert invocation["home"] == str(recorder.parents[1])
+    assert invocation["stdin"] == '{"a": "é"}'
 
 
 def test_wrapper_runs_its_own_sb_and_no_code_of_the_project(wrapper: Path, tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_registered_command_stops_a_destructive_call(host: str, wrapper: Path, t
 
 def handler_of(host: str, event: str, wrapper: Path) -> dict[str, Any]:
     entries = host_settings(host).entries(Wanted(wrapper))
-    entry = next(one.value for one in entries if one.place[-1] == event)
+    entry = next(item.value for item in entries if item.place[-1] == event)
     handler: dict[str, Any] = entry.get("hooks", [entry])[0]
     return handler
 

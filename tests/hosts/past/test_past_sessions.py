@@ -89,7 +89,7 @@ def test_what_a_program_writes_in_a_users_name_was_not_asked(user: Path, sb: Com
         [{"type": "tool_result", "tool_use_id": "t1", "content": "x"}],
     ]
     records: list[dict[str, Any]] = [
-        {"type": "user", "sessionId": SESSION, "message": {"content": one}} for one in contents
+        {"type": "user", "sessionId": SESSION, "message": {"content": content}} for content in contents
     ]
     records += [{**records[0], "isMeta": True, "message": {"content": "Two."}}]
     path = lines(user / ".claude" / "projects" / "-p" / "x.jsonl", records)

@@ -77,7 +77,7 @@ def test_lines_are_aligned_in_order_with_equal_ones(now: list[str], before: list
 def test_unique_lines_are_aligned_as_difflib_does() -> None:
     now, before = [str(n) for n in range(40) if n % 7], [str(n) for n in range(40) if n % 5]
     matches = SequenceMatcher(None, now, before, autojunk=False).get_matching_blocks()
-    assert sum(place is not None for place in aligned(now, before)) == sum(one.size for one in matches)
+    assert sum(place is not None for place in aligned(now, before)) == sum(match.size for match in matches)
 
 
 PATCH = "*** Begin Patch\n*** Update File: a.py\n@@ def f\n x\n-y\n+z\n*** Add File: b.py\n+q\n*** End Patch"

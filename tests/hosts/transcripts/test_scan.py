@@ -56,7 +56,7 @@ def test_scan_counts_verdicts_and_writes_nothing(user: Path, sb: CommandLine) ->
     assert result["verdicts"] == {"refused": 1, "denied": 0, "asked": 3, "kept": 1, "runs": 2}
     assert (result["days"], result["prompts_per_day"]) == (1, 3.0)
     assert {"name": "terraform destroy", "calls": 2} in result["decided_by"]
-    assert [one["outcome"] for one in result["worst"]] == ["refused", "asked", "asked"]
+    assert [item["outcome"] for item in result["worst"]] == ["refused", "asked", "asked"]
     assert (result["worst"][0]["date"], result["worst"][0]["session"]) == ("2026-11-20", written.SESSION[:8])
 
 
@@ -76,16 +76,16 @@ def test_worst_calls_are_of_many_causes(user: Path, sb: CommandLine) -> None:
     ]
     written.claude_code(user, str(user / "shop"), [*other, *many])
     worst = sb("scan", "--since", "5200w", "--json").json["worst"]
-    assert len({one["cause"] for one in worst[:4]}) == 4
-    assert [one["cause"] for one in worst[4:]] == ["terraform destroy"] * 6
+    assert len({item["cause"] for item in worst[:4]}) == 4
+    assert [item["cause"] for item in worst[4:]] == ["terraform destroy"] * 6
 
 
 def test_long_command_is_shown_short_and_without_its_secret(user: Path, sb: CommandLine) -> None:
     line = f"terraform destroy; deploy {TOKEN} " + "token=abc1 " * 100_000
     written.claude_code(user, str(user / "shop"), [("Bash", {"command": line})])
-    (one,) = sb("scan", "--since", "5200w", "--json").json["worst"]
-    assert one["call"].startswith("terraform destroy; deploy [redacted:github_token]")
-    assert len(one["call"]) <= 200
+    (worst,) = sb("scan", "--since", "5200w", "--json").json["worst"]
+    assert worst["call"].startswith("terraform destroy; deploy [redacted:github_token]")
+    assert len(worst["call"]) <= 200
 
 
 @pytest.mark.parametrize("host", WITH_TRANSCRIPTS)

@@ -224,12 +224,12 @@ def test_nothing_that_a_record_holds_stops_a_reader(record: dict[str, Any], inne
     }
     for host in WITH_TRANSCRIPTS:
         session = Session(host, "/nowhere/chats/x.jsonl")
-        for one in (
+        for entry in (
             record,
             {**nested, kind: inner},
             {"messages": [record], "toolCalls": inner, "type": "gemini"},
         ):
-            for item in transcript_reader(host).read(one, session):
+            for item in transcript_reader(host).read(entry, session):
                 assert _well_formed(item)
 
 

@@ -60,11 +60,11 @@ def test_transcript_is_read_on_not_again(tmp_path: Path, monkeypatch: pytest.Mon
     with path.open("ab") as file:
         file.write(b'{"type": "assistant", "message"')  # is being written
     # What was read before is gone: whoever reads it again finds nothing.
-    content, kept = path.read_bytes(), path.stat().st_ino
+    content, inode = path.read_bytes(), path.stat().st_ino
     start = content.index(b"\n") + 1
     with path.open("r+b") as file:
         file.write(b" " * (start - 1))
-    assert path.stat().st_ino == kept
+    assert path.stat().st_ino == inode
     session = advance(folder, RUN, event(path))
     assert session is not None
     assert session.usage == {"claude-x": Tokens(2_000, 250, 20_000)}
@@ -103,8 +103,8 @@ def test_subagents_are_part_of_the_cost(tmp_path: Path) -> None:
 
 def test_hosts_without_tokens_and_paths_that_are_none_are_unknown(tmp_path: Path) -> None:
     (tmp_path / "link.jsonl").symlink_to(written.lines(tmp_path / "a.jsonl", [response(1)]))
-    for one in (event(tmp_path / "a.jsonl", "cursor"), event(Path("a.jsonl")), event(tmp_path / "\0")):
-        assert advance(tmp_path / "usage", RUN, one) is None
+    for item in (event(tmp_path / "a.jsonl", "cursor"), event(Path("a.jsonl")), event(tmp_path / "\0")):
+        assert advance(tmp_path / "usage", RUN, item) is None
     session = advance(tmp_path / "usage", RUN, event(tmp_path / "link.jsonl"))
     assert session is not None
     assert session.usage == {}
@@ -135,7 +135,7 @@ def test_the_last_record_of_each_response_counts(counts: list[tuple[str, str, in
         state.add(key, model, Tokens(count))
     last = {key: (model, count) for key, model, count in counts}
     for model in "xy":
-        wanted = sum(count for one, count in last.values() if one == model)
+        wanted = sum(count for item, count in last.values() if item == model)
         assert state.models.get(model, Tokens()).input == wanted
 
 
@@ -164,14 +164,14 @@ def test_what_is_not_priced_is_unknown_and_never_nothing() -> None:
 
 def test_wrong_prices_are_named(user: Path) -> None:
     (user / ".sb").mkdir(mode=0o700)
-    for text, said in (
+    for text, item in (
         ("prices: 3", "must be a mapping of models"),
         ("prices: {m: 3}", "must be a mapping, not"),
         ("prices: {m: {inptu: 3}}", "unknown key"),
         ("prices: {m: {input: -3}}", "must be a number"),
     ):
         (user / ".sb" / "config.yaml").write_text(text + "\n", encoding="utf-8")
-        with pytest.raises(ConfigError, match=said):
+        with pytest.raises(ConfigError, match=item):
             load_config(env={"HOME": str(user)}, cwd=user, flags={})
 
 
@@ -215,7 +215,7 @@ def test_tokens_of_old_sessions_are_forgotten_when_a_new_one_begins(tmp_path: Pa
         advance(folder, f"run_{number:016x}", event(path))
     os.utime(folder / f"run_{0:016x}.json", (0, 0))
     advance(folder, RUN, event(path))
-    assert sorted(one.name for one in folder.iterdir()) == [
+    assert sorted(item.name for item in folder.iterdir()) == [
         f"run_{1:016x}.json",
         f"run_{2:016x}.json",
         f"{RUN}.json",

@@ -360,7 +360,7 @@ def test_a_person_who_answers_at_once_needs_no_waiting(
     bank.executor = ToolExecutor(bank.registry, event_log=bank.log, clock=clock, person=decide)
     result = bank.call()
     assert (result.success, bank.paid, clock.slept) == (agrees, paid, [])
-    assert [one.state for one in bank.approvals.page()] == [
+    assert [approval.state for approval in bank.approvals.page()] == [
         ApprovalState.USED if agrees else ApprovalState.DENIED
     ]
 

@@ -166,10 +166,10 @@ def test_watch_hands_each_item_to_a_command_without_a_shell(
     watched = sb(
         "approvals", "watch", "--once", "--json", "--exec", f'{sys.executable} -c "{script}" "{target}"'
     )
-    told = [json.loads(line) for line in target.read_text().splitlines()]
-    assert told == [json.loads(line) for line in watched.out.splitlines()]
-    assert [item["change"] for item in told] == ["waiting", "waiting"]
-    assert told[1]["approval"]["request"]["args"] == {"to": "$(touch pwned); `id`"}
+    items = [json.loads(line) for line in target.read_text().splitlines()]
+    assert items == [json.loads(line) for line in watched.out.splitlines()]
+    assert [item["change"] for item in items] == ["waiting", "waiting"]
+    assert items[1]["approval"]["request"]["args"] == {"to": "$(touch pwned); `id`"}
 
 
 @pytest.mark.parametrize(

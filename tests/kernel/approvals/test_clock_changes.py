@@ -79,7 +79,7 @@ def test_a_list_says_of_a_request_whose_time_the_log_has_seen_pass_that_it_is_ex
     bank.log.append(MEMORY_PUT, {"key": "k"})
     bank.clock.time = before
     assert bank.approvals.numbers(states=OPEN) == []
-    assert [one.state for one in bank.approvals.page()] == [ApprovalState.EXPIRED]
+    assert [approval.state for approval in bank.approvals.page()] == [ApprovalState.EXPIRED]
 
 
 def test_a_request_of_a_process_whose_clock_was_ahead_is_decided_by_no_command(

@@ -194,7 +194,7 @@ def test_an_arguments_name_does_not_pass_for_another_argument(bank: Bank) -> Non
 def test_what_is_displayed_cannot_be_edited_into_another_call(bank: Bank, enrolled: bool) -> None:
     by = bank.enroll() if enrolled else ADA
     approval_id = bank.ask("mallory", 999_999)
-    bank.forge_request(approval_id, lambda said: said.update(args={"to": "electricity co", "amount": 12}))
+    bank.forge_request(approval_id, lambda item: item.update(args={"to": "electricity co", "amount": 12}))
     with pytest.raises(DeniedError, match="cannot be shown in full"):
         bank.approve(approval_id, by)
     assert not bank.call("mallory", 999_999).success
@@ -207,7 +207,7 @@ def test_an_approval_of_something_else_is_refused_when_it_is_used(bank: Bank, en
     by = bank.enroll() if enrolled else ADA
     approval_id = bank.ask()
     bank.approve(approval_id, by)
-    bank.forge_request(approval_id, lambda said: said.update(intent="something harmless"))
+    bank.forge_request(approval_id, lambda item: item.update(intent="something harmless"))
     refused = bank.call("electricity co", 12)
     assert "what was approved is not what would run" in refused.error_message
     assert bank.paid == []
@@ -232,7 +232,7 @@ def test_an_approval_of_something_else_is_refused_when_it_is_used(bank: Bank, en
 )
 def test_no_part_of_what_is_displayed_can_be_edited(bank: Bank, change: dict[str, Any]) -> None:
     approval_id = bank.ask()
-    bank.forge_request(approval_id, lambda said: said.update(change))
+    bank.forge_request(approval_id, lambda item: item.update(change))
     with pytest.raises(DeniedError, match=r"changed|did not sign|in full"):
         bank.approve(approval_id)
     disclosed = bank.disclose(approval_id)
@@ -277,7 +277,7 @@ def test_who_approved_first_is_what_the_log_says(bank: Bank) -> None:
 
 def test_a_request_from_before_is_denied_or_asked_anew(bank: Bank) -> None:
     old = bank.ask()
-    bank.forge_request(old, lambda said: said.pop("shown"))
+    bank.forge_request(old, lambda item: item.pop("shown"))
     with pytest.raises(DeniedError, match="older version of SecondBrain"):
         bank.approve(old)
     fresh = bank.ask()
@@ -291,7 +291,7 @@ def test_a_request_from_before_is_denied_or_asked_anew(bank: Bank) -> None:
 def test_an_approval_from_before_is_refused_with_a_reason(bank: Bank) -> None:
     old = bank.ask()
     bank.approve(old)
-    bank.forge_request(old, lambda said: said.pop("shown"))
+    bank.forge_request(old, lambda item: item.pop("shown"))
     with bank.open() as runtime:
         named = runtime.executor.execute(
             bank.ctx, "bank.pay", {"to": "electricity co", "amount": 12}, approval_id=old
@@ -314,7 +314,7 @@ def test_what_is_kept_of_a_request_is_private_and_ends_with_it(bank: Bank, home:
         bank.ask(pin="22222"),
         bank.ask(pin="33333"),
     )
-    assert kept(home) == sorted(f"{one}.json" for one in (used, denied, revoked)), plain
+    assert kept(home) == sorted(f"{item}.json" for item in (used, denied, revoked)), plain
     assert stat.S_IMODE((home / "open").stat().st_mode) == 0o700
     assert stat.S_IMODE((home / "open" / f"{used}.json").stat().st_mode) == 0o600
     bank.approve(used)
@@ -369,8 +369,8 @@ def test_approving_in_a_shell_prints_the_call_before_a_passphrase_is_asked_for(
         raise DeniedError("no passphrase")
 
     lines = [
-        f'approving {command} · cwd="/work" · tool="Bash" · host.shell.destructive ({one})'
-        for one, command in ((first, "rm -r build; sh x"), (second, "rm -r dist; sh y"))
+        f'approving {command} · cwd="/work" · tool="Bash" · host.shell.destructive ({item})'
+        for item, command in ((first, "rm -r build; sh x"), (second, "rm -r dist; sh y"))
     ]
     monkeypatch.setattr("sb.commands.approvals.decider", locked)
     assert sb("approvals", "approve", first, "--reason", "tidy").err.splitlines()[0] == lines[0]

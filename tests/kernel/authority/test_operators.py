@@ -246,7 +246,7 @@ def test_no_entry_can_be_changed_moved_or_left_out(
 
 def test_the_entries_as_they_were_signed_are_read(tmp_path: Path) -> None:
     roster = read(tmp_path, ENTRIES)
-    assert [(one.name, one.state) for one in roster.operators] == [
+    assert [(operator.name, operator.state) for operator in roster.operators] == [
         ("ada", "active"),
         ("grace", "rotated"),
         ("alan", "revoked"),

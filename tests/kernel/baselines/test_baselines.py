@@ -152,7 +152,7 @@ def test_an_earlier_contract_can_be_approved_again(shop: Shop) -> None:
     reregister(shop)
     assert shop.call().success
     history = shop.store.history("shop.label")
-    assert [(one.fingerprint, one.reason) for one in history] == [
+    assert [(baseline.fingerprint, baseline.reason) for baseline in history] == [
         (first, "first"),
         (second, "second"),
         (first, "back"),
@@ -361,6 +361,6 @@ def test_threads_that_ask_at_once_find_what_was_approved(shop: Shop) -> None:
 
             with ThreadPoolExecutor(8) as threads:
                 found = [threads.submit(ask) for _ in range(8)]
-            assert {one.result() for one in found} == {BaselineStatus.APPROVED}
+            assert {future.result() for future in found} == {BaselineStatus.APPROVED}
     finally:
         sys.setswitchinterval(interval)

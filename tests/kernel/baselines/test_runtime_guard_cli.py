@@ -29,8 +29,8 @@ def test_the_documented_commands(sb: CommandLine, home: Path) -> None:
     found = sb("runtime-guard", "mismatches", "--surface", "kernel", "--json")
     assert (found.code, [item["tool_id"] for item in found.json["items"]]) == (1, ["vision.analyze"])
     taken = sb("runtime-guard", "snapshot", "--surface", "kernel", "--approved-by", "local-operator")
-    told = f"{len(listed)} contracts of surface kernel are approved, 1 of them newly"
-    assert (taken.code, told in taken.out) == (0, True)
+    message = f"{len(listed)} contracts of surface kernel are approved, 1 of them newly"
+    assert (taken.code, message in taken.out) == (0, True)
     assert sb("runtime-guard", "mismatches").code == 0
     assert meet()
     assert not meet("Look, and send it away.")

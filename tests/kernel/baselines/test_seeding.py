@@ -131,7 +131,9 @@ def test_where_an_operator_is_enrolled_the_next_signature_approves_what_was_adde
 
 
 def changed(log: EventLog) -> list[str]:
-    return [one.tool_id for one in outdated_contracts(stores(log), shipped_registry(current_config()))]
+    return [
+        contract.tool_id for contract in outdated_contracts(stores(log), shipped_registry(current_config()))
+    ]
 
 
 def test_contract_that_a_later_release_rewords_counts_as_approved_after_the_upgrade() -> None:
@@ -166,7 +168,7 @@ def test_changed_contract_waits_for_a_person_unless_an_earlier_release_approved_
         pass
     assert changed(log) == list(REWORDED)
     approved = approve_outdated(stores(log), installation(), shipped_registry(current_config()))
-    assert [(one.tool_id, one.status) for one in approved] == [
+    assert [(contract.tool_id, contract.status) for contract in approved] == [
         (name, BaselineStatus.CHANGED) for name in REWORDED
     ]
     assert changed(log) == []
@@ -214,7 +216,7 @@ def test_enrolling_keeps_which_release_approved_a_contract() -> None:
     ada = enrolled(log)
     for store, contracts in zip(stores(log), approved, strict=True):
         carry_over(store, contracts, ada)
-    reasons = {name: one.reason for name, one in stores(log)[0].latest().items()}
+    reasons = {name: baseline.reason for name, baseline in stores(log)[0].latest().items()}
     assert reasons["http.get"] == "approved before the first operator was enrolled"
     assert reasons["host.write"] == "shipped with secondbrain 0.0.9"
     assert sign_added(stores(log), ada, lambda: shipped_registry(current_config())) == ""

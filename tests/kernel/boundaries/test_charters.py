@@ -66,7 +66,7 @@ def test_what_a_charter_does_not_allow_is_refused_and_not_run(
         refused = [event.payload for event in runtime.log.events(kind=TOOL_DISPATCH)]
     assert (result.error_code, office.ran) == (DENIED, [])
     assert why in result.error_message
-    assert [str(one["rule"]).startswith("charter_") for one in refused if one] == [True]
+    assert [str(item["rule"]).startswith("charter_") for item in refused if item] == [True]
 
 
 @pytest.mark.parametrize(
@@ -120,10 +120,10 @@ def test_the_intent_of_a_call_counts_before_that_of_its_run_and_is_on_its_outcom
         ]
         runtime.executor.execute(ctx, "shop.unknown", {}, intent="note.read")
         outcomes = [event.payload or {} for event in runtime.log.events(kind=TOOL_DISPATCH)]
-    named = [one["intent_name"] for one in outcomes if one["phase"] == "outcome"]
-    assert [one.error_code for one in results] == [None, None, DENIED, ToolErrorCode.VALIDATION_ERROR]
+    named = [outcome["intent_name"] for outcome in outcomes if outcome["phase"] == "outcome"]
+    assert [result.error_code for result in results] == [None, None, DENIED, ToolErrorCode.VALIDATION_ERROR]
     assert named == ["note.read", "refund.issue"]
-    refused = [one["intent_name"] for one in outcomes if one["phase"] == "refused"]
+    refused = [outcome["intent_name"] for outcome in outcomes if outcome["phase"] == "refused"]
     assert refused == ["refund.large", "unregistered", "note.read"]
     assert "'refund.odd' is not registered" in results[3].error_message
 
@@ -133,7 +133,10 @@ def test_registered_intents_need_no_charters(office: Office) -> None:
         codes = [call(runtime, intent=intent).error_code for intent in ("note.read", "", "note.write")]
         outcomes = [event.payload or {} for event in runtime.log.events(kind=TOOL_DISPATCH)]
     assert codes == [None, None, ToolErrorCode.VALIDATION_ERROR]
-    assert [one["intent_name"] for one in outcomes if one["phase"] == "outcome"] == ["note.read", "unstated"]
+    assert [outcome["intent_name"] for outcome in outcomes if outcome["phase"] == "outcome"] == [
+        "note.read",
+        "unstated",
+    ]
 
 
 def test_what_is_off_is_on_no_record(office: Office) -> None:
@@ -141,7 +144,7 @@ def test_what_is_off_is_on_no_record(office: Office) -> None:
         assert call(runtime).success
         assert runtime.executor.boundaries is None
         payloads = [event.payload or {} for event in runtime.log.events()]
-    assert not any({"intent_name", "charter"} & set(one) for one in payloads)
+    assert not any({"intent_name", "charter"} & set(payload) for payload in payloads)
 
 
 def test_a_host_is_held_to_its_charter_with_the_default_intent(office: Office) -> None:
@@ -178,7 +181,7 @@ def test_memory_outside_of_the_data_scopes_is_neither_written_nor_read(office: O
         with pytest.raises(DeniedError, match="outside the data scopes"):
             brain.remember("x is y", scope="project:other")
         brain.remember("the shop closes at nine", category="lesson")
-        assert [one.content for one in brain.search("shop closes")] == ["the shop closes at nine"]
+        assert [hit.content for hit in brain.search("shop closes")] == ["the shop closes at nine"]
         assert brain.search("door code taped") == []
 
 

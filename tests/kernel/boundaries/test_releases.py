@@ -40,7 +40,7 @@ def test_each_part_alone_changes_the_id_and_the_diff_names_exactly_it(part: str,
     assert release().id == before.id
     changed = getattr(before, part) != other
     assert (before.id != after.id) == changed
-    assert [one.part for one in diff(before, after)] == ([part] if changed else [])
+    assert [change.part for change in diff(before, after)] == ([part] if changed else [])
     assert ReleaseTuple.from_document(after.document()) == after
 
 
@@ -97,7 +97,7 @@ def test_files_are_hashed_by_name_and_content(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     blocking = [files_part((Path(name),)) for name in ("/dev/zero", str(tmp_path / "pipe"))]
     every = (before, changed, renamed, missing, looped, *blocking)
-    assert len({one.content_hash for one in every}) == len(every)
+    assert len({part.content_hash for part in every}) == len(every)
     assert missing.name == "gone.md (missing)"
 
 

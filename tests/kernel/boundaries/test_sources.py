@@ -114,7 +114,7 @@ def items(registry: ContextSourceRegistry, *packs: ContextPack, injected: bool =
     injector = ContextInjector(sources=registry if injected else None)
     plan = injector.build_plan(DECISION, ContextEnvelope(intent="refund"), PackStore(packs))
     compiled = injection_plan_to_compiled_items(plan, registry)
-    return {"items": compiled, "dropped": {one.pack_id: str(one.reason) for one in plan.dropped}}
+    return {"items": compiled, "dropped": {pack.pack_id: str(pack.reason) for pack in plan.dropped}}
 
 
 def test_packs_are_stamped_with_their_source_and_refused_ones_left_out(clock: SteeredClock) -> None:
@@ -185,7 +185,7 @@ def test_under_observe_everything_is_read_and_what_would_be_refused_is_on_record
         office.home.context_sources.write_text("broken: [", encoding="utf-8")
         assert runtime.executor.execute(ctx, "wiki.read", {"uri": "policies/a"}).success
         rows = [event.payload or {} for event in runtime.log.events(kind=TOOL_DISPATCH)]
-    assert [one["source_would_refuse"] for one in rows] == ["source_unregistered", "source_unreadable"]
+    assert [row["source_would_refuse"] for row in rows] == ["source_unregistered", "source_unreadable"]
 
 
 def test_a_source_that_is_only_read_is_not_written_and_other_files_are(office: Office) -> None:
@@ -195,9 +195,9 @@ def test_a_source_that_is_only_read_is_not_written_and_other_files_are(office: O
         refused = [runtime.executor.execute(ctx, "wiki.put", {"path": path}) for path in spelled]
         for path in ("notes/a", "policies/../notes/b"):
             runtime.executor.execute(ctx, "wiki.put", {"path": path})
-    for one in refused:
-        assert one.error_code is ToolErrorCode.PERMISSION_DENIED
-        assert "is only read" in one.error_message
+    for result in refused:
+        assert result.error_code is ToolErrorCode.PERMISSION_DENIED
+        assert "is only read" in result.error_message
     assert office.ran == ["notes/a", "policies/../notes/b"]
 
 

@@ -125,8 +125,8 @@ def test_a_token_that_an_agent_wrote_on_the_log_itself_is_none(
     known = tokens.all()[0]
     forged = f"sbt_{'0' * 16}_{'1' * 64}"
     facts = vars(known) | {"id": forged[:20], "digest": hashlib.sha256(b"1" * 64).hexdigest()}
-    said = {"statement": facts | {"toolsets": "core", "by": "ada", "key": "", "at": "", "expires": ""}}
-    runtime.log.append(TOKEN_CREATED, {}, Subject(call_id=TOKENS), {"signed": said})
+    signed = {"statement": facts | {"toolsets": "core", "by": "ada", "key": "", "at": "", "expires": ""}}
+    runtime.log.append(TOKEN_CREATED, {}, Subject(call_id=TOKENS), {"signed": signed})
     assert tokens.verify(forged) is None
 
 

@@ -301,7 +301,7 @@ def test_what_cannot_be_undone_asks_unless_a_ceiling_says_how_much_is_fine(
 ) -> None:
     final = ReversalSpec(ReversalClass.IRREVERSIBLE)
     bank = Bank(tmp_path / "a.db", clock, final)
-    assert [one["rule"] for one in bank.call(amount=1).data["reasons"]] == ["irreversible"]
+    assert [reason["rule"] for reason in bank.call(amount=1).data["reasons"]] == ["irreversible"]
     free = Bank(tmp_path / "b.db", clock, final, irreversibility_ceilings={"money": 5})
     ctx = RunContext.create("agent")
     assert free.call(ctx, amount=5).success
@@ -320,7 +320,7 @@ def test_what_cannot_be_undone_asks_unless_a_ceiling_says_how_much_is_fine(
 
 def test_a_destructive_call_is_asked_for_once(tmp_path: Path, clock: SteeredClock) -> None:
     bank = Bank(tmp_path / "brain.db", clock, None, safety_class=SafetyClass.DESTRUCTIVE, metadata={})
-    assert [one["rule"] for one in bank.call(amount=1).data["reasons"]] == ["destructive"]
+    assert [reason["rule"] for reason in bank.call(amount=1).data["reasons"]] == ["destructive"]
 
 
 def test_arguments_can_make_a_call_irreversible(tmp_path: Path, clock: SteeredClock) -> None:

@@ -83,9 +83,9 @@ def test_a_step_that_happened_is_settled_with_its_result(
 
         assert runtime.workflows.run("letter", "letter-7", letter, {"to": "grace"}) == {"sent": True}
         (event,) = runtime.log.events(kind="workflow.settled")
-        said = event.payload or {}
-        assert (said["done"], said["verdict"], said["reason"]) == (True, "done", "the relay has it")
-        assert said["signed"]["statement"]["action"] == "settle"
+        payload = event.payload or {}
+        assert (payload["done"], payload["verdict"], payload["reason"]) == (True, "done", "the relay has it")
+        assert payload["signed"]["statement"]["action"] == "settle"
         assert verify(runtime.log).ok
 
 

@@ -31,17 +31,17 @@ def test_killed_at_any_line_a_workflow_goes_on_and_nothing_happens_twice(tmp_pat
     assert done.returncode == 0, done.stderr
     killed = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(killed) * stride > 150
-    for one in killed:
-        happened = one["effects"]
-        assert [name for name in happened if name != "index"] == ONCE, one
-        assert 1 <= happened.count("index") <= 2, one  # it was declared idempotent
+    for item in killed:
+        happened = item["effects"]
+        assert [name for name in happened if name != "index"] == ONCE, item
+        assert 1 <= happened.count("index") <= 2, item  # it was declared idempotent
         assert (
-            one["result"]
-            == one["again"]
+            item["result"]
+            == item["again"]
             == [1, *({"did": name} for name in ["reserve", "index", "pay", "mail"])]
         )
-        assert len(one["doubts"]) <= 1
-    assert {doubt for one in killed for doubt in one["doubts"]} == set(ONCE)
+        assert len(item["doubts"]) <= 1
+    assert {doubt for entry in killed for doubt in entry["doubts"]} == set(ONCE)
 
 
 def attempt_in_child(folder: Path, step: str, *, lease_s: float = 300.0) -> subprocess.Popen[str]:
@@ -89,9 +89,9 @@ def test_of_many_processes_one_runs_it_and_the_others_are_told(tmp_path: Path, r
     children = [attempt_in_child(tmp_path, "time.sleep(0.5)") for _ in range(4)]
     for child in children:
         begin(child)
-    said = sorted(child.communicate(timeout=60)[0] for child in children)
-    assert said.count("inside\ndone\n") == 1
-    assert set(said) <= {"inside\ndone\n", "claimed\n", "done\n"}
+    outputs = sorted(child.communicate(timeout=60)[0] for child in children)
+    assert outputs.count("inside\ndone\n") == 1
+    assert set(outputs) <= {"inside\ndone\n", "claimed\n", "done\n"}
     assert (tmp_path / "effects").read_text("utf-8") == "x"
 
 

@@ -238,10 +238,10 @@ def test_steps_do_not_nest(world: World) -> None:
 
 
 def test_an_attempt_that_has_ended_can_do_nothing_more(world: World) -> None:
-    kept: list[Workflow] = []
-    world.run(kept.append)
+    workflows: list[Workflow] = []
+    world.run(workflows.append)
     with pytest.raises(LeaseLost):
-        kept[0].step("late", world.do, 1)
+        workflows[0].step("late", world.do, 1)
     assert world.did == []
 
 
@@ -362,10 +362,10 @@ def test_a_runtime_has_a_journal_that_the_next_one_reads(home: Path, durability:
     done = []
 
     def fn(workflow: Workflow, end: bool = False) -> Any:
-        one = workflow.step("one", lambda: done.append("one"))
+        result = workflow.step("one", lambda: done.append("one"))
         if not end:
             raise Crash
-        return [one, "end"]
+        return [result, "end"]
 
     with open_runtime() as runtime, pytest.raises(Crash):
         runtime.workflows.run("w", "w-1", fn)

@@ -84,7 +84,7 @@ class Attempt:
         return pending.in_doubt
 
 
-def killing(at: int, told: Path) -> Callable[[FrameType, str, Any], Any]:
+def killing(at: int, target: Path) -> Callable[[FrameType, str, Any], Any]:
     """A trace function that ends the process at a line of the watched files, by count."""
     seen = 0
 
@@ -95,7 +95,7 @@ def killing(at: int, told: Path) -> Callable[[FrameType, str, Any], Any]:
         if event == "line":
             seen += 1
             if seen == at:
-                told.write_text(f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}", encoding="utf-8")
+                target.write_text(f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}", encoding="utf-8")
                 os.kill(os.getpid(), signal.SIGKILL)
         return trace
 
@@ -126,8 +126,8 @@ def second_attempt(folder: Path) -> None:
             doubts.append(attempt.settle())
             assert effects(folder) == before, "settling ran something"
     again = Attempt(folder).run()
-    said = {"doubts": doubts, "result": result, "again": again, "effects": effects(folder)}
-    (folder / "said").write_text(json.dumps(said), encoding="utf-8")
+    report = {"doubts": doubts, "result": result, "again": again, "effects": effects(folder)}
+    (folder / "said").write_text(json.dumps(report), encoding="utf-8")
 
 
 def in_child(action: Callable[..., None], *arguments: Any) -> int:
@@ -160,8 +160,8 @@ def main() -> None:
             return  # it has fewer lines than that
         if ended != -signal.SIGKILL or in_child(second_attempt, folder) != 0:
             raise SystemExit(f"killed at line {at}, it could not be resumed")
-        said = json.loads((folder / "said").read_text(encoding="utf-8"))
-        print(json.dumps({"where": (folder / "where").read_text(encoding="utf-8"), **said}), flush=True)
+        report = json.loads((folder / "said").read_text(encoding="utf-8"))
+        print(json.dumps({"where": (folder / "where").read_text(encoding="utf-8"), **report}), flush=True)
         at += stride
 
 

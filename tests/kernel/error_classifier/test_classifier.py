@@ -210,9 +210,9 @@ def test_what_a_providers_answer_says_counts_before_its_status(
 class ProviderError(Exception):
     """As the client libraries of model providers raise them: with whatever attributes say."""
 
-    def __init__(self, message: str = "", **said: Any) -> None:
+    def __init__(self, message: str = "", **attributes: Any) -> None:
         super().__init__(message)
-        vars(self).update(said)
+        vars(self).update(attributes)
 
 
 class GrpcError(Exception):

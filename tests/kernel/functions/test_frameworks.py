@@ -118,8 +118,8 @@ def test_langgraph_runs_parallel_calls_in_the_run_that_it_was_called_in(runtime:
         return [str(message.content) for message in answer["messages"][1:]]
 
     answers = asyncio.run(run())
-    assert len([one for one in answers if "budget is used up" in one]) == 1
-    assert {one for one in answers if "budget" not in one} == {"1 tea: 2.5", "3"}
+    assert len([answer for answer in answers if "budget is used up" in answer]) == 1
+    assert {answer for answer in answers if "budget" not in answer} == {"1 tea: 2.5", "3"}
 
 
 def test_a_refusal_that_is_raised_ends_a_run_of_langgraph_and_of_pydantic_ai(runtime: Runtime) -> None:
@@ -258,12 +258,12 @@ def test_pydantic_ai_calls_sync_and_async_tools_and_hears_their_own_exceptions(r
         """Find an item."""
         raise ModelRetry("say it in lower case")
 
-    told: list[Any] = []
+    contents: list[Any] = []
 
     def model(messages: Any, info: Any) -> Any:
         last = messages[-1].parts
         if any(isinstance(part, ToolReturnPart | RetryPromptPart) for part in last):
-            told.extend(part.content for part in last)
+            contents.extend(part.content for part in last)
             return ModelResponse([TextPart("done")])
         assert [tool.name for tool in info.function_tools] == ["price", "stock", "find"]
         names = ("price", "stock", "find")
@@ -272,7 +272,7 @@ def test_pydantic_ai_calls_sync_and_async_tools_and_hears_their_own_exceptions(r
     agent = Agent(FunctionModel(model), tools=[price, stock, find])
     with runtime.run("clerk") as ctx:
         assert asyncio.run(agent.run("go")).output == "done"
-    assert told == ["1 tea: 2.5", 3, "say it in lower case"]
+    assert contents == ["1 tea: 2.5", 3, "say it in lower case"]
     assert ctx.budget.tool_calls_used == 3
 
 

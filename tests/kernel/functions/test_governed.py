@@ -323,11 +323,11 @@ def test_parallel_calls_share_the_run_and_its_budget(runtime: Runtime) -> None:
             return await asyncio.gather(*(look(place) for place in range(8)), return_exceptions=True)
 
     answers = asyncio.run(agent())
-    refused = [one for one in answers if isinstance(one, ToolCallRefused)]
+    refused = [answer for answer in answers if isinstance(answer, ToolCallRefused)]
     assert len(refused) == 3
-    assert {one.code for one in refused} == {ToolErrorCode.BUDGET_EXCEEDED}
+    assert {item.code for item in refused} == {ToolErrorCode.BUDGET_EXCEEDED}
     assert "a new run has a budget of its own" in str(refused[0])
-    assert len([one for one in answers if isinstance(one, int)]) == 5
+    assert len([answer for answer in answers if isinstance(answer, int)]) == 5
 
 
 def test_two_tasks_have_a_run_each(runtime: Runtime) -> None:
@@ -404,11 +404,11 @@ def test_methods_are_governed_beside_their_object(runtime: Runtime) -> None:
         def tax(amount: float) -> float:
             return amount / 4
 
-    one, other = Shop(), Shop()
+    shop, other = Shop(), Shop()
     with runtime.run():
-        assert (one.sell("tea"), one.sell(item="milk"), other.sell("tea")) == (1, 2, 1)
+        assert (shop.sell("tea"), shop.sell(item="milk"), other.sell("tea")) == (1, 2, 1)
         assert Shop.name() == "Shop"
-        assert one.tax(4) == 1
+        assert shop.tax(4) == 1
     assert "'item': 'milk'" in said(runtime)
     assert "self" not in said(runtime)
 

@@ -82,8 +82,8 @@ print(look('parent'))
     assert run(tmp_path, body).split() == ["child", "parent"]
     with open_runtime() as runtime:
         found = list(runs_at(runtime.log, first_events(runtime.log)).values())
-        assert sorted(one.events for one in found) == [3, 4]
-        assert {one.state for one in found} == {RunState.FINISHED}
+        assert sorted(item.events for item in found) == [3, 4]
+        assert {item.state for item in found} == {RunState.FINISHED}
 
 
 def test_a_home_that_cannot_be_used_lets_no_call_through(home: Path, tmp_path: Path) -> None:
@@ -186,9 +186,9 @@ for thread in [threading.Thread(target=route) for _ in range(2)]:
     thread.start()
     thread.join()
 """
-    said = run(tmp_path, body).splitlines()
-    assert len(said) == (0 if opened else 4)
-    for line in said:
+    refusals = run(tmp_path, body).splitlines()
+    assert len(refusals) == (0 if opened else 4)
+    for line in refusals:
         assert "the run's budget is used up: max_tool_calls = 20" in line
         assert "outside of any run" in line
         assert 'with runtime.run("AGENT")' in line

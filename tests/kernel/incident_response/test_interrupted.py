@@ -64,7 +64,7 @@ def test_kill_that_was_not_committed_stops_and_is_no_tampering(plant: Plant) -> 
     assert "kill.thrown" in found.interrupted[0]
     plant.kill.throw("agent", "trudy", ADA, "another takes its number")
     assert (verify(plant.log, plant.authority).ok, len(interrupted(plant.log))) == (True, 1)
-    assert [one.name for one in interrupted_statements(plant.log)] == ["statements"]
+    assert [finding.name for finding in interrupted_statements(plant.log)] == ["statements"]
 
 
 def test_settled_kill_is_on_the_log_and_lifted_as_any_other(plant: Plant) -> None:

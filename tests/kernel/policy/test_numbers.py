@@ -88,8 +88,8 @@ def test_check_and_explain_say_the_limit(home: Path, sb: CommandLine) -> None:
     )
     words = "files.write needs a person where mode is above 1000"
     assert words in sb("kernel", "policy", "check", "--file", str(rules)).out
-    said = sb("kernel", "policy", "check", "--file", str(rules), "--json").json["items"][0]
-    assert said["args"] == {"mode": ["above 1000"]}
+    rule = sb("kernel", "policy", "check", "--file", str(rules), "--json").json["items"][0]
+    assert rule["args"] == {"mode": ["above 1000"]}
     explained = sb(
         "kernel", "policy", "explain", "files.write", "--args", '{"mode": 1001}', "--file", str(rules)
     )

@@ -90,9 +90,9 @@ def test_check_says_the_rules_in_words_and_what_is_odd(sb: CommandLine, ruled: P
 def test_explain_says_what_is_decided_and_why(
     sb: CommandLine, ruled: Path, words: tuple[str, ...], code: int, verdict: str
 ) -> None:
-    told = sb("kernel", "policy", "explain", *words)
-    assert told.code == code
-    assert f": {verdict}" in told.out
+    outcome = sb("kernel", "policy", "explain", *words)
+    assert outcome.code == code
+    assert f": {verdict}" in outcome.out
     as_json = sb("kernel", "policy", "explain", *words, "--json")
     assert (as_json.code, as_json.json["verdict"]) == (code, verdict)
     assert bool(as_json.json["remedy"]) == (verdict != "allow")
@@ -136,10 +136,10 @@ def test_replay_says_what_would_have_become_of_the_calls_on_record(
         "policy:\n  - deny: orders.read\n  - approve: payments.*\n    args: {amount: '4*'}\n"
         "  - deny: files.write\n    args: {content: '*(1002)*'}\n"
     )
-    told = sb("kernel", "policy", "replay", "--since", "1d", "--file", str(draft))
-    assert told.code == 0
-    assert "clerk orders.read: allow -> deny (policy[1]): orders.read is denied" in told.out
-    assert "4 of 8 calls would end differently; 0 cannot be judged" in told.err
+    outcome = sb("kernel", "policy", "replay", "--since", "1d", "--file", str(draft))
+    assert outcome.code == 0
+    assert "clerk orders.read: allow -> deny (policy[1]): orders.read is denied" in outcome.out
+    assert "4 of 8 calls would end differently; 0 cannot be judged" in outcome.err
     found = sb("kernel", "policy", "replay", "--file", str(draft), "--json").json
     changed = {(item["tool_id"], item["now"]) for item in found["items"]}
     assert ("orders.read", "deny") in changed

@@ -172,7 +172,7 @@ def test_what_the_executor_refuses_is_never_repeated(world: World) -> None:
     outcome = world.dispatch(waiting, tool_id="t.asks")
     assert outcome.directive["approval_id"] == waiting.data["approval_id"]
     listed = Escalations(world.executor.event_log).page()
-    assert [(one.tool_id, str(one.state), one.cause) for one in listed] == [
+    assert [(escalation.tool_id, str(escalation.state), escalation.cause) for escalation in listed] == [
         ("t.blocked", "open", "failed: policy_denied")
     ]
     assert world.runs == 0
@@ -201,7 +201,7 @@ def test_repetition_is_bounded_and_a_person_hears_of_its_end(world: World) -> No
     assert event.payload["cause"] == "failed: transient_network"
     assert event.subject.call_id == outcome.directive["call_id"] == outcome.result.call_id
     assert event.subject.run_id == world.ctx.run_id
-    assert [one.subject for one in world.told] == [event.subject]
+    assert [notice.subject for notice in world.told] == [event.subject]
 
 
 def test_a_caller_that_repeats_by_itself_is_bounded_too(world: World) -> None:

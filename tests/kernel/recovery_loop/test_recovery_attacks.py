@@ -97,7 +97,7 @@ def test_a_caller_cannot_take_a_declared_reason_away(shop: Shop) -> None:
     made = refund(shop, assumptions=["order_not_shipped:1", *(f"junk {n}" for n in range(60))])
     shop.orders[1] = "shipped"
     decisions = shop.runtime.watch()[1]
-    assert [one.reverses_mutation_ref for one in decisions] == [made.mutation_id]
+    assert [record.reverses_mutation_ref for record in decisions] == [made.mutation_id]
 
 
 def test_a_callers_reason_that_cannot_be_named_takes_no_way_back_away(shop: Shop) -> None:
@@ -107,8 +107,8 @@ def test_a_callers_reason_that_cannot_be_named_takes_no_way_back_away(shop: Shop
 
 
 def test_reasons_with_long_names_are_told_apart_and_found(shop: Shop) -> None:
-    one, other = "x" * 300 + "1", "x" * 300 + "2"
-    first, second = refund(shop, assumptions=[one]), refund(shop, assumptions=[other])
+    assumption, other = "x" * 300 + "1", "x" * 300 + "2"
+    first, second = refund(shop, assumptions=[assumption]), refund(shop, assumptions=[other])
     assert first.success
     decisions = shop.runtime.invalidate(AssumptionInvalidated(other))
     assert [found.reverses_mutation_ref for found in decisions] == [second.mutation_id]
@@ -304,14 +304,16 @@ def test_a_deadline_that_was_put_into_the_database_fires_nothing(shop: Shop) -> 
 def test_another_calls_way_back_does_not_fit(shop: Shop) -> None:
     ref, other = shop.done("pay.auto"), shop.done("pay.auto", order=2, amount=1)
     store = shop.runtime.recovery.mutations
-    one, two = store.number(ref.mutation_id), store.number(other.mutation_id)
-    forge(shop, "UPDATE mutations SET ref = (SELECT ref FROM mutations WHERE id = ?) WHERE id = ?", two, one)
+    target, two = store.number(ref.mutation_id), store.number(other.mutation_id)
+    forge(
+        shop, "UPDATE mutations SET ref = (SELECT ref FROM mutations WHERE id = ?) WHERE id = ?", two, target
+    )
     bound = "json_extract((SELECT payload FROM events WHERE id = ?), '$.mutation_digest')"
     forge(
         shop,
         f"UPDATE events SET payload = json_set(payload, '$.mutation_digest', {bound}) WHERE id = ?",
         two,
-        one,
+        target,
     )
     shop.runtime.recovery.fire(shop.ref(ref.mutation_id))
     assert shop.reversed_ == []
@@ -408,8 +410,8 @@ def test_old_escalations_stay_in_sight_behind_many_settled_ones(shop: Shop) -> N
     recovery.escalate(old, AssumptionInvalidated("x"), "x turned false")
     for _ in range(5):
         assert recovery.undo(shop.done(order=2, amount=1), ADA, "wrong").state == "reversed"
-    assert [one.call_id for one in recovery.escalations.page(limit=3)] == [old.call_id]
-    assert [one.call_id for one in recovery.escalations.page(agent=old.agent)] == [old.call_id]
+    assert [escalation.call_id for escalation in recovery.escalations.page(limit=3)] == [old.call_id]
+    assert [escalation.call_id for escalation in recovery.escalations.page(agent=old.agent)] == [old.call_id]
     assert recovery.escalations.page(agent="stranger") == []
 
 
@@ -419,7 +421,7 @@ def test_one_damaged_way_back_keeps_no_other_from_being_recovered(shop: Shop) ->
     forge(shop, "UPDATE mutations SET ref = '[' WHERE id = ?", number)
     shop.orders[1] = "shipped"
     looked, decisions = shop.runtime.watch()
-    assert [one.reverses_mutation_ref for one in decisions] == [ref.mutation_id]
+    assert [record.reverses_mutation_ref for record in decisions] == [ref.mutation_id]
     assert damaged.mutation_id in looked.unclear[0]
     shop.runtime.invalidate(AssumptionInvalidated("order_not_shipped:1"))
     assert shop.reversed_ == ["ref_2"]
@@ -455,7 +457,7 @@ def test_many_reasons_keep_no_later_one_from_being_looked_at(shop: Shop) -> None
     made = [shop.call("a.do", n=n) for n in range(1005)]
     looked, decisions = shop.runtime.watch()
     assert (looked.checked, looked.unclear) == (1005, [])
-    assert [one.reverses_mutation_ref for one in decisions] == [made[-1].mutation_id]
+    assert [record.reverses_mutation_ref for record in decisions] == [made[-1].mutation_id]
 
 
 def test_rows_that_cannot_be_read_keep_nothing_else_from_being_recovered(shop: Shop) -> None:
@@ -469,7 +471,7 @@ def test_rows_that_cannot_be_read_keep_nothing_else_from_being_recovered(shop: S
     forge(shop, "UPDATE escalations SET mutation_id = NULL")
     shop.orders[1] = "shipped"
     looked, decisions = shop.runtime.watch()
-    assert ref.mutation_id in [one.reverses_mutation_ref for one in decisions]
+    assert ref.mutation_id in [record.reverses_mutation_ref for record in decisions]
     assert "cannot be read" in looked.unclear[0]
 
 

@@ -69,9 +69,9 @@ def test_the_last_write_is_undone(sb: CommandLine, files: Path) -> None:
     assert (files / "f").exists()
     done = sb("undo", "--yes", "--json")
     assert (done.code, done.json["items"][0]["state"]) == (0, "reversed")
-    told = sb("log", "tail").out
-    assert "  undo of files.write (call_" in told
-    assert "RECOVERY" not in told, "nobody is asked for what a person does"
+    log = sb("log", "tail").out
+    assert "  undo of files.write (call_" in log
+    assert "RECOVERY" not in log, "nobody is asked for what a person does"
     assert not (files / "f").exists()
     nothing = sb("undo", "--yes")
     assert (nothing.code, "nothing to undo" in nothing.err) == (1, True)
@@ -92,8 +92,8 @@ def test_a_preview_and_its_undo_are_one_run_which_ends(sb: CommandLine, files: P
     assert sb("undo", str(made["mutation_id"]), "--dry-run").code == 0
     assert sb("undo", str(made["mutation_id"]), "--yes").code == 0
     with closing(open_log(current_config())) as log:
-        runs = [one for one in runs_at(log, first_events(log)).values() if one.agent == "recovery"]
-    assert [(one.intent, one.state) for one in runs] == [
+        runs = [item for item in runs_at(log, first_events(log)).values() if item.agent == "recovery"]
+    assert [(item.intent, item.state) for item in runs] == [
         (f"preview or undo {made['mutation_id']}", "finished")
     ] * 2
 
@@ -185,9 +185,9 @@ def test_what_a_look_finds_is_listed_shown_and_approved(sb: CommandLine, files: 
 
 def test_one_is_dismissed(sb: CommandLine, files: Path) -> None:
     run(sb, "bank.pay", amount=5)
-    said = sb("recovery", "invalidate", "paid_once", "--reason", "the bank called")
+    outcome = sb("recovery", "invalidate", "paid_once", "--reason", "the bank called")
     escalation = sb("recovery", "list", "--json").json["items"][0]["id"]
-    assert "escalated" in said.out
+    assert "escalated" in outcome.out
     left = sb("recovery", "dismiss", escalation, "--reason", "they may keep it")
     assert (left.code, left.out.startswith("Left as it is: bank.pay amount=5. sb undo mut_")) == (0, True)
     assert sb("recovery", "invalidate", "nothing", "--reason", "r").code == 1
@@ -228,8 +228,8 @@ def test_a_call_in_doubt_says_how_it_is_settled(sb: CommandLine, files: Path) ->
     call_id = str(run(sb, "bank.pay", amount=1, hang=True)["call_id"])
     assert "sb recovery settle CALL" in sb("recovery", "list").err
     for words in (("undo", call_id, "--dry-run"), ("recovery", "show", call_id)):
-        said = sb(*words)
-        assert (said.code, f"sb recovery settle {call_id}" in said.err) == (1, True)
+        outcome = sb(*words)
+        assert (outcome.code, f"sb recovery settle {call_id}" in outcome.err) == (1, True)
     refused = sb("recovery", "settle", call_id, "compensate", "--reason", "r")
     assert (refused.code, "--result" in refused.err) == (1, True)
     settled = sb("recovery", "settle", call_id, "--json").json

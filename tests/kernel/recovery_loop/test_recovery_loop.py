@@ -77,7 +77,7 @@ def test_a_documented_loop_of_ones_own_recovers_once_too(shop: Shop) -> None:
     for _ in range(2):
         bus.emit(AssumptionInvalidated(run_id=ref.run_id, assumption_ref="order_not_shipped:1"))
     assert (ran, shop.ref(ref.mutation_id).state) == ([ref.mutation_id], MutationState.REVERSED)
-    assert [one.action for one in decisions.kept] == [CompensationKind.REVERSED]
+    assert [record.action for record in decisions.kept] == [CompensationKind.REVERSED]
     assert shop.runtime.executor.in_doubt() == []
     assert verify(shop.runtime.log).ok
 
@@ -135,7 +135,7 @@ def test_only_auto_fires_by_itself(shop: Shop, mode: str) -> None:
     decisions, ran = Decisions(), list[str]()
     resolver = registry_approval_resolver(shop.runtime.registry)
     loop_of(shop, decisions, ran, approval_resolver=resolver).handle(SHIPPED)
-    assert (ran, [one.action for one in decisions.kept]) == ([], [CompensationKind.ESCALATED])
+    assert (ran, [record.action for record in decisions.kept]) == ([], [CompensationKind.ESCALATED])
 
 
 def test_without_a_resolver_a_person_is_asked(shop: Shop) -> None:
@@ -152,7 +152,7 @@ def test_other_assumptions_runs_and_windows_are_left_alone(shop: Shop) -> None:
     loop = loop_of(shop, Decisions(), [])
     assert loop.handle(AssumptionInvalidated("order_not_shipped:3")) == []
     assert loop.handle(AssumptionInvalidated("order_not_shipped:1", "run_0000000000000000")) == []
-    assert [one.reverses_mutation_ref for one in loop.handle(SHIPPED)] == [ref.mutation_id]
+    assert [record.reverses_mutation_ref for record in loop.handle(SHIPPED)] == [ref.mutation_id]
     shop.clock.time += WINDOW_S
     assert loop.handle(SHIPPED) == []
 
@@ -170,7 +170,7 @@ def test_auto_fires_only_under_the_way_back_that_an_operator_approved(shop: Shop
     assert shop.runtime.recovery.resolver()(first) is RecoveryApprovalMode.AUTO
     shop.runtime.reversals.approve({"pay.auto": ""}, ADA, "not any more")
     decisions = shop.runtime.invalidate(SHIPPED)
-    assert [(one.action, one.mode) for one in decisions] == [("escalated", "human")]
+    assert [(record.action, record.mode) for record in decisions] == [("escalated", "human")]
     assert "sb runtime-guard show reversal pay.auto" in decisions[0].reason
     assert "declares auto" in shop.runtime.recovery.escalations.get(first.mutation_id).why
     assert shop.reversed_ == []
@@ -204,7 +204,7 @@ def test_an_escalation_is_approved_after_a_restart(shop: Shop) -> None:
     shop.runtime.invalidate(SHIPPED)
     with shop.open() as other:
         found = other.recovery.escalations.page()
-        assert [(one.mutation_id, one.state, one.cause) for one in found] == [
+        assert [(escalation.mutation_id, escalation.state, escalation.cause) for escalation in found] == [
             (ref.mutation_id, "waiting", "order_not_shipped:1")
         ]
         assert (found[0].expires_at or 0) == ref.window_ends_at
@@ -250,7 +250,9 @@ def test_what_has_no_way_back_is_put_before_a_person_once(shop: Shop) -> None:
     shop.runtime.invalidate(event)
     shop.runtime.invalidate(event)
     found = shop.runtime.recovery.escalations.page()
-    assert [(one.state, one.mutation_id) for one in found] == [("no way back", result.mutation_id)]
+    assert [(escalation.state, escalation.mutation_id) for escalation in found] == [
+        ("no way back", result.mutation_id)
+    ]
     with pytest.raises(NoReversalToken, match="not registered"):
         shop.runtime.recovery.approve(found[0].id, ADA, "do")
     left = shop.runtime.recovery.dismiss(found[0].id, ADA, "so be it")
@@ -295,7 +297,7 @@ def test_agreement_to_a_reversal_that_was_changed_since_is_asked_for_anew(shop: 
         assert recovery.approve(decision.approval_id, ADA, "it has shipped").state == "failed"
     approve(runtime)
     if agreed == "elsewhere":
-        assert [one.state for one in runtime.watch()[0].performed] == ["waiting"]
+        assert [undone.state for undone in runtime.watch()[0].performed] == ["waiting"]
     (escalation,) = recovery.escalations.page()
     assert (escalation.state, shop.reversed_) == ("waiting", [])
     assert recovery.approve(escalation.id, ADA, "it has shipped").state == "reversed"
@@ -315,10 +317,10 @@ def test_two_reasons_for_one_reversal_are_one_request_and_each_is_brought_up_onc
     assert len(shop.runtime.watch()[1]) == 1
     assert shop.runtime.watch()[1] == []
     escalations = shop.runtime.recovery.escalations.page()
-    assert len({one.approval_id for one in escalations}) == 1
-    assert {one.cause for one in escalations} == {"price", "order_not_shipped:1"}
+    assert len({escalation.approval_id for escalation in escalations}) == 1
+    assert {escalation.cause for escalation in escalations} == {"price", "order_not_shipped:1"}
     shop.runtime.approvals.approve(escalations[0].approval_id, ADA, "it has shipped")
-    assert [one.state for one in shop.runtime.watch()[0].performed] == ["reversed"]
+    assert [undone.state for undone in shop.runtime.watch()[0].performed] == ["reversed"]
     assert shop.runtime.recovery.escalations.page() == []
 
 
@@ -337,18 +339,18 @@ def test_one_reversal_approved_in_two_places_happens_once(shop: Shop) -> None:
     shop.done()
     shop.runtime.invalidate(SHIPPED)
     escalation = shop.runtime.recovery.escalations.page()[0].id
-    said: list[str] = []
+    outcomes: list[str] = []
     runtimes = [shop.open() for _ in range(4)]
     barrier = threading.Barrier(len(runtimes))
 
     def decide(number: int) -> None:
         barrier.wait()
         try:
-            said.append(
+            outcomes.append(
                 runtimes[number].recovery.approve(escalation, (ADA, GRACE)[number % 2], "shipped").state
             )
         except (AlreadyDecided, NoReversalToken) as error:
-            said.append(error.kind)
+            outcomes.append(error.kind)
 
     threads = [threading.Thread(target=decide, args=(number,)) for number in range(len(runtimes))]
     for thread in threads:
@@ -357,7 +359,7 @@ def test_one_reversal_approved_in_two_places_happens_once(shop: Shop) -> None:
         thread.join()
     for runtime in runtimes:
         runtime.close()
-    assert (said.count("reversed") >= 1, shop.reversed_) == (True, ["ref_1"])
+    assert (outcomes.count("reversed") >= 1, shop.reversed_) == (True, ["ref_1"])
 
 
 def test_who_is_late_is_told_that_somebody_else_is_at_it(shop: Shop) -> None:
@@ -397,7 +399,9 @@ def test_two_loops_on_one_database_recover_once(shop: Shop) -> None:
     for runtime in runtimes:
         runtime.close()
     assert shop.reversed_ == ["ref_1"]
-    waiting = [one for one in shop.runtime.recovery.escalations.page() if one.state == "waiting"]
+    waiting = [
+        escalation for escalation in shop.runtime.recovery.escalations.page() if escalation.state == "waiting"
+    ]
     assert len(waiting) == len(shop.runtime.approvals.page()) == 1
     assert verify(shop.runtime.log).ok
 

@@ -59,11 +59,11 @@ def test_sensitive_arguments_are_used_to_undo_and_shown_nowhere(shop: Shop) -> N
     recovery, ref = shop.runtime.recovery, shop.ref(done.mutation_id)
     decisions = shop.runtime.watch()[1]
     assert len(decisions) == 1
-    said: list[Any] = [*decisions, recovery.plan(ref), ref, recovery.undo(ref, ADA, "wrong")]
-    said += recovery.escalations.page(everything=True)
-    shown = [json.dumps(one.to_dict()) for one in said]
+    outputs: list[Any] = [*decisions, recovery.plan(ref), ref, recovery.undo(ref, ADA, "wrong")]
+    outputs += recovery.escalations.page(everything=True)
+    shown = [json.dumps(output.to_dict()) for output in outputs]
     queue = shop.runtime.approvals
-    shown += [json.dumps(REQUEST.to_dict(Request(queue.disclose(one)))) for one in queue.page()]
+    shown += [json.dumps(REQUEST.to_dict(Request(queue.disclose(approval)))) for approval in queue.page()]
     shown += [json.dumps(event.to_dict()) for event in shop.runtime.log.events()]
     assert undone == [(CARD, PIN)]
     assert not [text for text in shown if CARD in text or str(PIN) in text]

@@ -157,7 +157,7 @@ def test_settling_a_call_answers_what_its_failure_put_before_a_person(shop: Shop
         ctx, tool_id="pay.human", call_id=failed.call_id, args=args, result=failed
     )
     assert (outcome.kind, len(shop.refunds)) == ("escalated", 1)
-    assert [one.call_id for one in shop.runtime.recovery.escalations.page()] == [failed.call_id]
+    assert [escalation.call_id for escalation in shop.runtime.recovery.escalations.page()] == [failed.call_id]
     Settling(shop.runtime.recovery).probe(failed.call_id)
     assert shop.runtime.recovery.escalations.page() == []
 
@@ -174,7 +174,7 @@ def test_what_failed_half_way_is_reversed_or_put_before_a_person(shop: Shop, mod
     )
     assert outcome.kind == kind
     assert shop.reversed_ == (["ref_1"] if mode == "auto" else [])
-    assert [one.state for one in shop.runtime.recovery.escalations.page()] == (
+    assert [escalation.state for escalation in shop.runtime.recovery.escalations.page()] == (
         [] if mode == "auto" else ["waiting"]
     )
 
@@ -213,7 +213,7 @@ def test_a_look_recovers_from_what_does_not_hold_any_more_and_only_once(shop: Sh
     assert (looked.checked, looked.false, decisions) == (2, [], [])
     shop.orders[1] = "shipped"
     looked, decisions = shop.runtime.watch()
-    assert [one.reverses_mutation_ref for one in decisions] == [ref.mutation_id]
+    assert [record.reverses_mutation_ref for record in decisions] == [ref.mutation_id]
     assert 'state is "shipped", not "open"' in decisions[0].reason
     looked, decisions = shop.runtime.watch()
     assert (looked.checked, decisions) == (1, [])
@@ -244,10 +244,10 @@ def test_a_caller_can_name_a_deadline_and_a_files_digest(shop: Shop) -> None:
     assert shop.ref(result.mutation_id).assumption_refs == ("prices", "answered", "somebody says so")
     assert shop.runtime.watch()[1] == []
     path.write_text("v2", encoding="utf-8")
-    assert [one.assumption_refs for one in shop.runtime.watch()[1]] == [("prices",)]
+    assert [record.assumption_refs for record in shop.runtime.watch()[1]] == [("prices",)]
     shop.clock.time += 60
     decisions = shop.runtime.watch()[1]
-    assert [one.assumption_refs for one in decisions] == [("answered",)]
+    assert [record.assumption_refs for record in decisions] == [("answered",)]
     done = shop.runtime.recovery.approve(result.mutation_id, ADA, "the prices changed")
     assert (done.state, (shop.files / "offer").exists()) == ("reversed", False)
     assert Path(shop.files / "prices").read_text(encoding="utf-8") == "v2"

@@ -42,8 +42,12 @@ SPEC = ToolSpec(
 def test_section_1_a_tool_declares_how_it_is_undone() -> None:
     assert SPEC.reversal is not None
     assert SPEC.resolved_reversal() is SPEC.reversal
-    assert {str(one) for one in ReversalClass} == {"reversible", "compensable", "irreversible"}
-    assert {str(one) for one in RecoveryApprovalMode} == {"auto", "human", "dual_control"}
+    assert {str(reversal_class) for reversal_class in ReversalClass} == {
+        "reversible",
+        "compensable",
+        "irreversible",
+    }
+    assert {str(mode) for mode in RecoveryApprovalMode} == {"auto", "human", "dual_control"}
     without = ToolSpec(tool_id=SPEC.tool_id, name=SPEC.name, safety_class=SPEC.safety_class)
     assert without.contract_fingerprint() == SPEC.contract_fingerprint()
     assert without.resolved_reversal().reversal_class is ReversalClass.COMPENSABLE

@@ -110,17 +110,19 @@ def test_every_edit_of_a_column_is_named(shop: Shop, table: str) -> None:
         for name, value in zip(columns, row, strict=True):
             attacker.run("BEGIN")
             attacker.run(f"DELETE FROM {table} WHERE {where}", *values)
-            edited = [another(value) if one == name else kept for one, kept in zip(columns, row, strict=True)]
+            edited = [
+                another(value) if column == name else item for column, item in zip(columns, row, strict=True)
+            ]
             try:
                 attacker.run(f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(row))})", *edited)
             except driver.Error:  # a strict column wants text in place of nothing
-                edited = ["x" if one == 7 else one for one in edited]
+                edited = ["x" if item == 7 else item for item in edited]
                 attacker.run(f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(row))})", *edited)
             attacker.run("COMMIT")
             if not verify(log).problems and name not in BESIDE.get(table, ()):
                 unnoticed.append((name, value))
             attacker.run("BEGIN")
-            now = [edited[columns.index(one)] for one in key]
+            now = [edited[columns.index(item)] for item in key]
             assert attacker.run(f"DELETE FROM {table} WHERE {where}", *now) == 1
             attacker.run(f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(row))})", *row)
             attacker.run("COMMIT")
@@ -136,10 +138,10 @@ def test_any_random_edit_of_any_row_is_named(shop: Shop) -> None:
     for _ in range(80):
         table = chance.choice(TABLES)
         columns = [row[1] for row in attacker.rows(f"PRAGMA table_info({table})")]
-        name = chance.choice([one for one in columns if one not in BESIDE.get(table, ())])
-        kept = attacker.rows(f"SELECT * FROM {table}")
-        row, other = chance.choice(kept), chance.choice(kept)
-        where = " AND ".join(f"{one} IS ?" for one in columns)
+        name = chance.choice([column for column in columns if column not in BESIDE.get(table, ())])
+        originals = attacker.rows(f"SELECT * FROM {table}")
+        row, other = chance.choice(originals), chance.choice(originals)
+        where = " AND ".join(f"{column} IS ?" for column in columns)
         value = row[columns.index(name)]
         new = chance.choice([other[columns.index(name)], another(value), None, "", 0, "{}", f"x{value}"])
         if new == value:
@@ -152,12 +154,12 @@ def test_any_random_edit_of_any_row_is_named(shop: Shop) -> None:
             continue
         attacker.run("COMMIT")
         changed = attacker.rows(f"SELECT * FROM {table}")
-        if changed != kept and not _is_close(name, value, new) and not verify(log).problems:
+        if changed != originals and not _is_close(name, value, new) and not verify(log).problems:
             unnoticed.append((table, name, value, new))
         attacker.run("BEGIN")
         attacker.run(f"DELETE FROM {table}")
-        for one in kept:
-            attacker.run(f"INSERT INTO {table} VALUES ({', '.join('?' * len(columns))})", *one)
+        for original in originals:
+            attacker.run(f"INSERT INTO {table} VALUES ({', '.join('?' * len(columns))})", *original)
         attacker.run("COMMIT")
     assert unnoticed == []
     assert verify(log).problems == []

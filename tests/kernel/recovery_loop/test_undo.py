@@ -114,7 +114,7 @@ def test_a_whole_run_is_undone_newest_first(shop: Shop) -> None:
     refs = recovery.mutations.of_run(ctx.run_id)
     assert all(plan.ok for plan in recovery.plan_all(refs))
     done = list(recovery.undo_all(refs, ADA, "all wrong"))
-    assert [one.state for one in done] == ["reversed"] * 4
+    assert [undone.state for undone in done] == ["reversed"] * 4
     assert (shop.files / "a").read_text(encoding="utf-8") == "0"
     assert not (shop.files / "b").exists()
     assert list(recovery.undo_all(recovery.mutations.of_run(ctx.run_id), ADA, "again")) == []
@@ -128,7 +128,7 @@ def test_run_is_undone_but_for_what_somebody_changed_since_and_what_lies_under_t
     (shop.files / "b").write_text("mine", encoding="utf-8")
     recovery = shop.runtime.recovery
     done = list(recovery.undo_all(recovery.mutations.of_run(ctx.run_id), ADA, "all wrong"))
-    assert [one.state for one in done] == ["reversed", "failed", "reversed"]
+    assert [undone.state for undone in done] == ["reversed", "failed", "reversed"]
     assert shop.ref(under).state is shop.ref(second).state is MutationState.COMMITTED
     assert shop.ref(first).state is MutationState.REVERSED
     assert [(path.name, path.read_text("utf-8")) for path in shop.files.iterdir()] == [("b", "mine")]
@@ -166,7 +166,7 @@ def test_undoing_a_run_restores_every_file_exactly(
                 shop.call("files.write", ctx, path=name, content=text, encoding="base64")
         recovery = shop.runtime.recovery
         refs = recovery.mutations.of_run(ctx.run_id)
-        assert all(one.state == "reversed" for one in recovery.undo_all(refs, ADA, "all wrong"))
+        assert all(undone.state == "reversed" for undone in recovery.undo_all(refs, ADA, "all wrong"))
         assert [(path.name, path.read_bytes()) for path in shop.files.iterdir()] == [("a", b"first")]
         assert (shop.files / "a").stat().st_mode & 0o777 == 0o604
 
@@ -181,7 +181,7 @@ def test_what_is_too_large_to_keep_asks_first_and_has_no_way_back(shop: Shop) ->
         True,
     )
     asked = shop.call("files.write", path="big", content="x", keep=False)
-    assert [one["rule"] for one in asked.data["reasons"]] == ["irreversible"]
+    assert [reason["rule"] for reason in asked.data["reasons"]] == ["irreversible"]
     assert big.stat().st_size == 6 << 20
     shop.runtime.approvals.approve(asked.data["approval_id"], ADA, "it is a cache")
     done = shop.call("files.write", path="big", content="x", keep=False)

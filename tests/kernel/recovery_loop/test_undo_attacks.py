@@ -89,7 +89,7 @@ def test_a_file_that_somebody_makes_while_a_deleted_one_comes_back_stays(
     monkeypatch.setattr(pack_restoring, "_require_still", slow)
     assert undo(shop, deleted) == "failed"
     assert path.read_text(encoding="utf-8") == "mine"
-    assert [one.name for one in shop.files.iterdir()] == ["f"]
+    assert [item.name for item in shop.files.iterdir()] == ["f"]
 
 
 @pytest.mark.parametrize(
@@ -128,5 +128,5 @@ def test_a_run_of_which_a_part_is_out_of_time_is_undone_as_far_as_it_can_be(shop
     shop.runtime.executor.execute(ctx, "pay.human", args)
     recovery = shop.runtime.recovery
     done = list(recovery.undo_all(recovery.mutations.of_run(ctx.run_id), ADA, "all wrong"))
-    assert [one.state for one in done] == ["reversed", "failed"]
+    assert [undone.state for undone in done] == ["reversed", "failed"]
     assert "is over" in done[1].detail

@@ -36,34 +36,34 @@ PAGE = "The harbor was rebuilt in 1954. Ferries leave every hour for the islands
 
 def test_written_attacks_are_flagged_and_hardly_a_look_alike_is() -> None:
     texts = corpus("dev")
-    flagged = [one for one in texts if check(one.text, origin=one.origin).flagged]
-    attacks = [one for one in texts if one.attacks]
-    assert sum(one.attacks for one in flagged) >= 0.4 * len(attacks)
-    assert sum(not one.attacks for one in flagged) <= 0.02 * (len(texts) - len(attacks))
+    flagged = [text for text in texts if check(text.text, origin=text.origin).flagged]
+    attacks = [text for text in texts if text.attacks]
+    assert sum(text.attacks for text in flagged) >= 0.4 * len(attacks)
+    assert sum(not text.attacks for text in flagged) <= 0.02 * (len(texts) - len(attacks))
 
 
 def test_the_parts_share_neither_a_source_nor_a_text() -> None:
     parts = [part_of(part) for part in PARTS if part != "kinds"]  # which holds all of people
     for number, first in enumerate(parts):
         for second in parts[number + 1 :]:
-            assert {one.source for one in first} & {one.source for one in second} <= {"own"}
-            assert not {one.text for one in first} & {one.text for one in second}
-    assert not {one.text for one in written("dev")} & {one.text for one in written("held_out")}
+            assert {text.source for text in first} & {text.source for text in second} <= {"own"}
+            assert not {text.text for text in first} & {text.text for text in second}
+    assert not {text.text for text in written("dev")} & {text.text for text in written("held_out")}
 
 
 def test_every_collected_source_is_named_with_its_licence() -> None:
     named = yaml.safe_load((COLLECTED / "sources.yaml").read_text(encoding="utf-8"))
     for part in PARTS:
         texts, sources = collected(part), named.get(part, {})
-        assert {one.source for one in texts} == set(sources)
+        assert {text.source for text in texts} == set(sources)
         for source, facts in sources.items():
-            own = [one.attacks for one in texts if one.source == source]
+            own = [text.attacks for text in texts if text.source == source]
             assert (sum(own), len(own) - sum(own)) == (facts["attacks"], facts["benign"])
             assert facts["licence"]
 
 
 def test_look_alikes_to_judge_by_are_enough_to_measure_one_in_a_hundred() -> None:
-    assert sum(not one.attacks for one in collected("judge")) >= 400
+    assert sum(not text.attacks for text in collected("judge")) >= 400
 
 
 def test_the_model_was_fitted_on_the_texts_that_are_here() -> None:
@@ -86,15 +86,15 @@ def test_fitting_again_gives_the_same_model() -> None:
 
 def test_hardly_a_chat_between_people_is_flagged() -> None:
     chats = part_of("people")
-    assert sum(check(one.text, origin=one.origin).flagged for one in chats) <= 0.02 * len(chats)
+    assert sum(check(text.text, origin=text.origin).flagged for text in chats) <= 0.02 * len(chats)
 
 
 def test_attacks_in_other_languages_are_found() -> None:
     texts = part_of("languages")
-    assert len({one.lang for one in texts}) == 14
-    flagged = [one for one in texts if check(one.text, origin=one.origin).flagged]
-    assert sum(one.attacks for one in flagged) >= 0.5 * sum(one.attacks for one in texts)
-    assert all(one.attacks for one in flagged)
+    assert len({text.lang for text in texts}) == 14
+    flagged = [text for text in texts if check(text.text, origin=text.origin).flagged]
+    assert sum(text.attacks for text in flagged) >= 0.5 * sum(text.attacks for text in texts)
+    assert all(text.attacks for text in flagged)
 
 
 @rows(
@@ -122,8 +122,8 @@ def test_comments_descriptions_and_closing_tags_alone_are_not(text: str) -> None
 
 
 def test_few_look_alikes_of_the_choosing_part_are_flagged() -> None:
-    benign = [one for one in part_of("choose") if not one.attacks]
-    alarms = sum(check(one.text, origin=one.origin).flagged for one in benign)
+    benign = [text for text in part_of("choose") if not text.attacks]
+    alarms = sum(check(text.text, origin=text.origin).flagged for text in benign)
     assert alarms <= 0.01 * len(benign)
 
 
@@ -137,14 +137,14 @@ def test_a_finding_says_where_the_attack_is() -> None:
     text = PAGE * 30 + ATTACK + " " + PAGE * 30
     verdict = check(text)
     assert verdict.flagged
-    worst = max(verdict.findings, key=lambda one: one.score)
+    worst = max(verdict.findings, key=lambda finding: finding.score)
     assert text.index(ATTACK) - 200 <= worst.start <= text.index(ATTACK) + len(ATTACK) <= worst.end + 200
 
 
 @rows("before", ["instructions " * 60, "secret password, " * 100])
 def test_an_attack_behind_many_signs_is_flagged(before: str) -> None:
     verdict = check(before + ATTACK)
-    assert any(one.end > len(before) + len(ATTACK) // 2 for one in verdict.findings)
+    assert any(finding.end > len(before) + len(ATTACK) // 2 for finding in verdict.findings)
 
 
 @rows(
@@ -168,7 +168,7 @@ def test_a_disguised_attack_is_flagged_within_its_place(disguise: object) -> Non
     verdict = check(text)
     assert verdict.flagged
     start = text.index(hidden)
-    assert any(one.start < start + len(hidden) and start < one.end for one in verdict.findings)
+    assert any(finding.start < start + len(hidden) and start < finding.end for finding in verdict.findings)
 
 
 def test_a_user_may_take_back_a_draft_and_a_tool_may_not_give_orders() -> None:
@@ -261,7 +261,7 @@ def test_nothing_hostile_takes_long(piece: str) -> None:
 def test_any_text_has_a_verdict_with_spans_inside_it(text: str) -> None:
     verdict = check(text, origin="tool")
     assert verdict.flagged is bool(verdict.findings)
-    assert all(0 <= one.start < one.end <= len(text) for one in verdict.findings)
+    assert all(0 <= finding.start < finding.end <= len(text) for finding in verdict.findings)
 
 
 @given(st.text(alphabet="ab \u200b\u00e9\uff41\u0430&<>#;1", max_size=60))
@@ -278,5 +278,5 @@ def test_invisible_characters_beside_other_letters_count_as_hidden() -> None:
 
 
 def test_the_corpus_disguises_and_carries() -> None:
-    kinds = {one.how for one in corpus("dev")}
+    kinds = {text.how for text in corpus("dev")}
     assert set(DISGUISES) | set(CARRIERS) <= kinds

@@ -49,9 +49,9 @@ def test_a_quarantined_result_is_withheld_each_time(tmp_path: Path) -> None:
     with opened(tmp_path, {"red_team.tool_results": "quarantine"}) as runtime:
         ctx = RunContext.create("agent")
         results = [runtime.executor.execute(ctx, "t.page") for _ in range(2)]
-        assert [one.data for one in results] == [None, None]
-        assert {one.error_code for one in results} == {ToolErrorCode.PERMISSION_DENIED}
-        assert {one.effect for one in results} == {Effect.DONE}
+        assert [result.data for result in results] == [None, None]
+        assert {result.error_code for result in results} == {ToolErrorCode.PERMISSION_DENIED}
+        assert {result.effect for result in results} == {Effect.DONE}
 
 
 @pytest.mark.parametrize(("action", "tags"), [("off", ()), ("mark", ("attack",))])
@@ -67,9 +67,9 @@ def test_a_quarantined_memory_is_not_found(tmp_path: Path) -> None:
     with opened(tmp_path, {"memory.attacks": "quarantine"}) as runtime:
         brain = runtime.brain("ada")
         record = brain.remember(ATTACK)
-        kept = brain.remember("The user prefers short answers.")
+        preference = brain.remember("The user prefers short answers.")
         assert brain.quarantined == ()
-        assert {hit.id for hit in brain.search("passwords of the user, short answers")} == {kept}
+        assert {hit.id for hit in brain.search("passwords of the user, short answers")} == {preference}
         row = brain.space.records.find(record)
         assert row is not None
         assert row["state"] == "quarantined"

@@ -85,13 +85,13 @@ def test_another_home_s_key_opens_nothing(file: PacketFile) -> None:
 def test_newer_foreign_missing_and_unreadable_files_are_named(tmp_path: Path) -> None:
     path = tmp_path / "packet"
     file = PacketFile(path, KEY)
-    for content, error, said in (
+    for content, error, item in (
         (MAGIC + b"2\n", ConfigError, "version 2, newer than this sb reads"),
         (b"PK\x03\x04", DeniedError, "is not a packet"),
         (b"", DeniedError, "is not a packet"),
     ):
         path.write_bytes(content)
-        with pytest.raises(error, match=said):
+        with pytest.raises(error, match=item):
             list(file.records())
     path.unlink()
     with pytest.raises(NotFoundError):
@@ -125,7 +125,7 @@ def test_processes_that_append_at_once_lose_nothing(tmp_path: Path) -> None:
     first, *records = file.records()
     assert first == FIRST
     for process in range(4):
-        assert [one["number"] for one in records if one["process"] == process] == list(range(50))
+        assert [record["number"] for record in records if record["process"] == process] == list(range(50))
 
 
 @given(st.integers(1, 10_000))
@@ -143,7 +143,7 @@ def test_a_record_behind_a_torn_one_leaves_a_note_and_all_whole_records(file: Pa
     other.append({"kind": "last"}, lambda: FIRST, PLENTY)
     found = list(PacketFile(other.path, KEY).records())
     assert found[-2:] == [{"kind": "later"}, {"kind": "last"}]
-    assert [one for one in found[:-2] if one != TORN] == (before or [FIRST])
+    assert [item for item in found[:-2] if item != TORN] == (before or [FIRST])
     assert (TORN in found) is (size not in ends)
 
 

@@ -200,13 +200,13 @@ def test_a_call_goes_on_when_it_cannot_be_captured_and_the_log_says_so(shop: Sho
     assert packet.missing == "the packet had reached its largest size"
     packets = open_packets(shop.config)
     with open_runtime() as runtime:
-        said = runtime.database.query("SELECT payload FROM events WHERE payload LIKE '%\"capture\":%'")
-        assert [json.loads(row[0])["capture"] for row in said] == ["the packet is full"]
+        payloads = runtime.database.query("SELECT payload FROM events WHERE payload LIKE '%\"capture\":%'")
+        assert [json.loads(row[0])["capture"] for row in payloads] == ["the packet is full"]
         ctx = runtime.context("clerk")
         packets.file(ctx.run_id).path.mkdir()
         assert runtime.executor.execute(ctx, "shop.look").success
-        said = runtime.database.query("SELECT payload FROM events WHERE run_id = ?", (ctx.run_id,))
-        assert json.loads(said[-1][0])["capture"] == "failed: IsADirectoryError"
+        payloads = runtime.database.query("SELECT payload FROM events WHERE run_id = ?", (ctx.run_id,))
+        assert json.loads(payloads[-1][0])["capture"] == "failed: IsADirectoryError"
 
 
 def test_runs_of_others_leave_nothing_and_a_run_that_was_joined_says_so(shop: Shop) -> None:
@@ -244,7 +244,7 @@ def test_commands_show_differences_without_secrets_and_delete(shop: Shop, sb: Co
     first, second = shop.captured(leak), shop.captured(sell)
     assert sb("replay", "capture", "--json").json == {"items": ["clerk"]}
     listed = sb("replay", "list", "--json").json
-    assert [one["run_id"] for one in listed["items"]] == [second.run_id, first.run_id]
+    assert [item["run_id"] for item in listed["items"]] == [second.run_id, first.run_id]
     same = sb("replay", "run", second.run_id[:9])
     assert (same.code, same.out) == (0, f"{second.run_id}: 5 calls, all as captured\n")
     differ = sb("replay", "diff", first.run_id, second.run_id)
@@ -270,7 +270,7 @@ def test_packets_are_listed_by_when_their_runs_began(shop: Shop) -> None:
     runs = [shop.captured(sell).run_id for _ in range(2)]
     shelf = open_packets(shop.config)
     os.utime(shelf.file(runs[0]).path, (2e9, 2e9))
-    assert [one.run_id for one in shelf.packets()[0]] == runs[::-1]
+    assert [packet.run_id for packet in shelf.packets()[0]] == runs[::-1]
 
 
 def test_old_packets_are_removed_when_the_next_run_begins(shop: Shop) -> None:

@@ -105,8 +105,8 @@ def test_later_calls_are_added_and_those_that_are_too_old_are_dropped(work: Work
     work.call(clerk, "hers.only")
     activity.update()
     activity.update()
-    assert [one.calls for one in activity.periods(3, HOUR_S)] == [0, 2, 1]
-    assert [one.refused for one in activity.periods(3, HOUR_S)] == [0, 0, 1]
+    assert [tally.calls for tally in activity.periods(3, HOUR_S)] == [0, 2, 1]
+    assert [tally.refused for tally in activity.periods(3, HOUR_S)] == [0, 0, 1]
     assert activity.total(int(work.clock.time - QUARTER_S) * MICROSECONDS).calls == 1
     work.clock.time += 1.5 * HOUR_S
     activity.update()

@@ -67,7 +67,7 @@ def test_an_agent_is_listed_once_for_each_project_the_last_seen_first(runtime: R
     execute(session(runtime, "clerk"), "hers.only", {})
     execute(session(runtime, "recovery"), "notes.look", {"path": "a"})
     found = agents_of(runtime).seen()
-    assert [(one.agent, one.host, one.project, len(one.runs)) for one in found] == [
+    assert [(seen.agent, seen.host, seen.project, len(seen.runs)) for seen in found] == [
         ("clerk", "", "", 1),
         ("claude-code", "claude-code", "/data/shop", 2),
         ("claude-code", "claude-code", "/data/blog", 1),

@@ -66,7 +66,7 @@ def test_each_call_is_listed_once_newest_first_with_its_end(runtime: Runtime) ->
     firsts = run_calls(runtime.log, run_id)
     found = calls_at(runtime.log, firsts)
     lines = [call_line(found[first]) for first in firsts]
-    assert [(one.verdict.word, one.object) for one in lines] == [
+    assert [(line.verdict.word, line.object) for line in lines] == [
         ("unknown", "mail.send"),
         ("asked", "bank.pay to=ada"),
         ("ok", "save b"),
@@ -112,8 +112,8 @@ def test_all_calls_are_found_by_filter_without_those_of_recovery(runtime: Runtim
     found = [seq for step in all_calls(log, CallFilter(), newest=log.head().seq) for seq in step.seqs]
     assert len(found) == len(MIXED)
     asked = CallFilter.parse("tool:bank.pay")
-    (one,) = [seq for step in all_calls(log, asked, newest=log.head().seq) for seq in step.seqs]
-    assert calls_at(log, [one])[one].tool_id == "bank.pay"
+    (payment,) = [seq for step in all_calls(log, asked, newest=log.head().seq) for seq in step.seqs]
+    assert calls_at(log, [payment])[payment].tool_id == "bank.pay"
     assert [*all_calls(log, CallFilter(), newest=log.head().seq, after=log.head().seq)] == []
 
 
@@ -139,7 +139,7 @@ def test_calls_are_grouped_by_the_turns_of_their_session(runtime: Runtime) -> No
     runtime.executor.execute(ctx, "no.such", {})
     turns = run_turns(log, ctx.run_id)
     found = calls_at(log, run_calls(log, ctx.run_id))
-    assert [(one.number, [call_line(found[call]).object for call in one.calls]) for one in turns] == [
+    assert [(turn.number, [call_line(found[call]).object for call in turn.calls]) for turn in turns] == [
         (2, ["no.such", "look c"]),
         (1, ["look b", "look a"]),
         (0, ["look before"]),
@@ -187,5 +187,11 @@ def call_word(runtime: Runtime, seq: int | None) -> str:
 
 
 def test_how_long_a_call_took_is_short() -> None:
-    assert {took_text(one) for one in (float("inf"), float("nan"), -1)} == {""}
-    assert [took_text(one) for one in (None, 0.4, 999, 3_400, 125_000)] == ["", "0ms", "999ms", "3.4s", "2m"]
+    assert {took_text(item) for item in (float("inf"), float("nan"), -1)} == {""}
+    assert [took_text(item) for item in (None, 0.4, 999, 3_400, 125_000)] == [
+        "",
+        "0ms",
+        "999ms",
+        "3.4s",
+        "2m",
+    ]

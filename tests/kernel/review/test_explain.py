@@ -123,9 +123,9 @@ def test_a_rule_that_is_said_never_to_matter_is_about_nothing_else(
 def test_a_lacking_permission_is_explained_and_noted_in_json(sb: CommandLine, home: Path) -> None:
     sb("init")
     (home / "config.yaml").write_text("agents:\n  clerk: {}\npolicy:\n  - allow: files.*\n")
-    told = sb("kernel", "policy", "explain", "files.write", "--agent", "clerk")
-    assert told.code == 4
-    assert "fits capabilities (deny): files.write is local_write, above agent clerk's ceiling" in told.out
-    assert "fits policy[1] (allow): files.* is allowed" in told.out
+    outcome = sb("kernel", "policy", "explain", "files.write", "--agent", "clerk")
+    assert outcome.code == 4
+    assert "fits capabilities (deny): files.write is local_write, above agent clerk's ceiling" in outcome.out
+    assert "fits policy[1] (allow): files.* is allowed" in outcome.out
     checked = sb("kernel", "policy", "check", "--json").json
     assert (len(checked["items"]), checked["warnings"], len(checked["notes"])) == (1, [], 1)

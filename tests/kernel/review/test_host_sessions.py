@@ -69,7 +69,7 @@ def test_each_program_is_there_once_for_each_of_its_projects_the_one_heard_of_la
     hosts.call(hosts.session(""), 5)
     hosts.call(early)
     found = connected_agents(hosts.runtime.log)
-    assert [(one.host, one.project_name) for one in found] == [
+    assert [(agent.host, agent.project_name) for agent in found] == [
         ("claude-code", "shop"),
         ("claude-code", "blog"),
         ("codex", "shop"),
@@ -84,9 +84,12 @@ def test_requests_that_wait_are_counted_for_every_session_of_a_place(hosts: Host
         hosts.runtime.executor.execute(hosts.session("codex", SHOP), "bank.pay", {"to": to})
     hosts.call(hosts.session("codex", SHOP))
     hosts.call(hosts.session("codex", BLOG))
-    assert {one.project: one.waiting for one in connected_agents(hosts.runtime.log)} == {SHOP: 2, BLOG: 0}
+    assert {agent.project: agent.waiting for agent in connected_agents(hosts.runtime.log)} == {
+        SHOP: 2,
+        BLOG: 0,
+    }
     hosts.clock.time += 365 * 86_400  # what nobody decided has expired
-    assert [one.waiting for one in connected_agents(hosts.runtime.log)] == [0, 0]
+    assert [agent.waiting for agent in connected_agents(hosts.runtime.log)] == [0, 0]
 
 
 def test_a_decision_about_its_call_is_no_sign_of_an_agent(hosts: Hosts) -> None:
@@ -110,7 +113,7 @@ def test_what_was_pruned_is_not_there_and_does_no_harm(hosts: Hosts) -> None:
     hosts.call(hosts.session("codex", BLOG))
     prune(hosts.runtime.log, before=hosts.clock.time - 86_400, reason="old")
     log = hosts.runtime.log
-    assert [one.project for one in connected_agents(log)] == [BLOG]
+    assert [agent.project for agent in connected_agents(log)] == [BLOG]
     assert {run.project for run in runs_at(log, first_events(log)).values()} == {"", BLOG}
     assert len(first_events(log, wanted=RunFilter.parse("project:shop"))) == 0
 
@@ -119,11 +122,11 @@ def test_only_the_newest_sessions_are_looked_at(hosts: Hosts) -> None:
     hosts.call(hosts.session("codex", SHOP))
     for number in range(SESSIONS - 1):
         hosts.runtime.executor.execute(hosts.session("gemini-cli", f"/p{number}"), "notes.look", {})
-    assert "codex" in {one.host for one in connected_agents(hosts.runtime.log)}
+    assert "codex" in {agent.host for agent in connected_agents(hosts.runtime.log)}
     hosts.runtime.executor.execute(hosts.session("gemini-cli", "/p"), "notes.look", {})
     found = connected_agents(hosts.runtime.log)
     assert len(found) == SESSIONS
-    assert "codex" not in {one.host for one in found}
+    assert "codex" not in {agent.host for agent in found}
 
 
 _NOISE = """WITH RECURSIVE more(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM more WHERE n < 100000)
@@ -152,7 +155,7 @@ def test_what_is_read_does_not_grow_with_the_log(hosts: Hosts) -> None:
         connection = database._normal
         connection.set_progress_handler(step, 1)
         try:
-            found = [(one.host, one.project) for one in connected_agents(log)]
+            found = [(agent.host, agent.project) for agent in connected_agents(log)]
         finally:
             connection.set_progress_handler(None, 1)
         return found, steps
@@ -178,7 +181,7 @@ def test_a_database_without_the_index_gets_it_and_finds_what_joined_before(
     hosts.runtime.close()
     assert sb("migrate").code == 0
     with open_runtime(current_config(), clock=hosts.clock, ids=hosts.ids) as runtime:
-        assert [one.host for one in connected_agents(runtime.log)] == ["codex"]
+        assert [agent.host for agent in connected_agents(runtime.log)] == ["codex"]
         assert {line.state for line in migrate.status(runtime.database.query)} == {"applied"}
 
 
@@ -189,7 +192,7 @@ def test_damaged_text_is_no_program_and_stops_nothing(hosts: Hosts) -> None:
         execute("DROP TRIGGER events_are_final")
         started = "SELECT min(id) FROM events WHERE kind = 'kernel.run.started'"
         execute(f'UPDATE events SET payload = \'{{"host": "co\' WHERE id = ({started})')
-    assert [one.project for one in connected_agents(hosts.runtime.log)] == [BLOG]
+    assert [agent.project for agent in connected_agents(hosts.runtime.log)] == [BLOG]
     wanted = RunFilter.parse("host:codex")
     assert len(first_events(hosts.runtime.log, wanted=wanted)) == 1
 
@@ -202,10 +205,10 @@ def test_doctor_says_who_joined_or_how_to(hosts: Hosts, sb: CommandLine) -> None
     assert finding()["hint"] == "sb install claude-code"
     for number in range(5):
         hosts.call(hosts.session("codex", f"/data/ada/p{number}"))
-    said = finding()
-    assert (said["status"], said["hint"]) == ("ok", "")
-    assert said["detail"].startswith("codex in /data/ada/p4, last seen ")
-    assert said["detail"].endswith("; and 2 more (sb console)")
+    check = finding()
+    assert (check["status"], check["hint"]) == ("ok", "")
+    assert check["detail"].startswith("codex in /data/ada/p4, last seen ")
+    assert check["detail"].endswith("; and 2 more (sb console)")
 
 
 @rows(
@@ -225,10 +228,10 @@ def test_a_project_is_called_by_its_folder(path: str, name: str) -> None:
 
 @given(st.integers(-10, 10**10))
 def test_an_age_is_said_in_its_largest_unit(seconds: int) -> None:
-    said = human_age(seconds)
+    age = human_age(seconds)
     if seconds < 60:
-        assert said == "just now"
+        assert age == "just now"
     else:
-        count, unit, _ = said.split()
+        count, unit, _ = age.split()
         size = {"min": 60, "h": 3_600, "d": 86_400}[unit]
         assert 0 <= seconds - int(count) * size < size

@@ -57,13 +57,13 @@ def test_requests_of_one_effect_come_by_when_they_expire_and_say_what_they_are_a
     clock.time += 90
     call(runtime, "bank.pay", "eve")
     lines = needs(runtime.log).items
-    assert [(one.state.word, one.state.badge) for one in lines] == [
+    assert [(need.state.word, need.state.badge) for need in lines] == [
         ("waiting", True),
         ("waiting", True),
         ("unknown", True),
     ]
-    assert [one.object for one in lines] == ["bank.pay to=ada", "bank.pay to=eve", "mail.send to=bob"]
-    assert {one.who for one in lines} == {"clerk · shop"}
+    assert [need.object for need in lines] == ["bank.pay to=ada", "bank.pay to=eve", "mail.send to=bob"]
+    assert {need.who for need in lines} == {"clerk · shop"}
     assert "no answer from bob" in lines[2].why
     assert lines[0].when.endswith(" left")
     assert lines[2].when == "1m"
@@ -79,6 +79,6 @@ def test_nothing_needs_anybody_at_first(runtime: Runtime) -> None:
 
 
 def test_effects_fit_their_column() -> None:
-    words = [effect_word(one) for one in SafetyClass]
+    words = [effect_word(safety_class) for safety_class in SafetyClass]
     assert all(len(word) <= 8 for word in words)
     assert effect_word("never heard of") == "never heard of"

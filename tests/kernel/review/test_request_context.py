@@ -45,7 +45,9 @@ def asked(runtime: Runtime, looks: int) -> Approval:
 def test_the_calls_before_it_are_those_of_its_run_the_newest_first(runtime: Runtime) -> None:
     asked(runtime, 1)
     found = request_context(runtime.log, asked(runtime, 7))
-    assert [call_line(one).object for one in found.before] == [f"look {one}.md" for one in (6, 5, 4, 3, 2)]
+    assert [call_line(record).object for record in found.before] == [
+        f"look {item}.md" for item in (6, 5, 4, 3, 2)
+    ]
     assert (found.origin.host, found.origin.project_name) == ("codex", "shop")
     assert found.history.asked == 2
     assert request_context(runtime.log, asked(runtime, 0)).before == ()

@@ -174,9 +174,9 @@ def test_it_has_the_focus_at_load_says_how_many_things_wait_leaves_the_browser_i
             await page.press(key, control=True)
         await page.press("?")
         await page.until("sent.includes('?')")
-        sent, kept = json.loads(await page.value("JSON.stringify([sent, kept])"))
+        sent, keydowns = json.loads(await page.value("JSON.stringify([sent, kept])"))
         assert not {"\x17", "\x14"} & set(sent)
-        assert kept[:2] == ["wfalse", "tfalse"]
+        assert keydowns[:2] == ["wfalse", "tfalse"]
 
     look(start, tmp_path, doing, width=480)
 

@@ -140,11 +140,11 @@ class TestTheSigningAgent:
             agent.started.add(ended.pid)
             since = agent.started._since
             since[asking.pid] = "1"  # as if this number had been that of a process started at boot
-            for one in (asking, ended):
-                out, err = answered(one)
+            for popen in (asking, ended):
+                out, err = answered(popen)
                 assert (out == "", "does not decide for this process" in err) == (
-                    one is asking,
-                    one is asking,
+                    popen is asking,
+                    popen is asking,
                 )
             agent.started.add(ended.pid)  # which has ended
             assert (ended.pid in since) is (len(desk.asked) == 1)
@@ -153,21 +153,21 @@ class TestTheSigningAgent:
     def test_an_orphan_that_is_given_to_it_gets_nothing(self, tmp_path: Path) -> None:
         """As the first process of a container is given every orphan."""
         prctl = ctypes.CDLL(None, use_errno=True).prctl
-        said = tmp_path / "said"
+        path = tmp_path / "said"
         assert prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
         try:
             with SigningAgent(desk := Desk(), tmp_path) as agent:
-                command = [sys.executable, "-c", ORPHAN, str(agent.path), str(said), str(os.getpid()), ASK]
+                command = [sys.executable, "-c", ORPHAN, str(agent.path), str(path), str(os.getpid()), ASK]
                 parent = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
                 agent.started.add(parent.pid)
                 orphan = int(parent.communicate(timeout=60)[0])
                 _, status = os.waitpid(orphan, 0)
         finally:
             prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
-        assert said.read_text().startswith(f"{orphan} {os.getpid()}\n"), (
+        assert path.read_text().startswith(f"{orphan} {os.getpid()}\n"), (
             "it was a child of this process when it asked"
         )
-        assert "does not decide for this process" in said.read_text()
+        assert "does not decide for this process" in path.read_text()
         assert (desk.asked, os.waitstatus_to_exitcode(status)) == ([], 1)
 
     def test_passes_on_what_the_desk_refuses(self, tmp_path: Path) -> None:

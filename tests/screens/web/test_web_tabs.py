@@ -79,7 +79,7 @@ def test_the_tabs_end_with_the_server(start: Start, number: int) -> None:
 
 def test_quitting_the_app_closes_its_tab_only(signed_in: SignedIn) -> None:
     async def look() -> None:
-        async with signed_in.again() as one, one.open_tab() as first, one.open_tab() as other:
+        async with signed_in.again() as visitor, visitor.open_tab() as first, visitor.open_tab() as other:
             pid = int(await read_value(first, "process="))
             left = int(await read_value(other, "process="))
             await first.send_json(["stdin", "q"])
@@ -158,7 +158,7 @@ def test_nonsense_on_the_websocket_closes_that_tab(start: Start) -> None:
 
 def test_a_file_that_the_app_delivers_needs_the_cookie_and_cannot_run_as_a_page(signed_in: SignedIn) -> None:
     async def look() -> None:
-        async with signed_in.again() as one, one.open_tab() as tab:
+        async with signed_in.again() as visitor, visitor.open_tab() as tab:
             await read_value(tab, "process=")
             await tab.send_json(["stdin", "d"])
             async with asyncio.timeout(60):
@@ -171,7 +171,7 @@ def test_a_file_that_the_app_delivers_needs_the_cookie_and_cannot_run_as_a_page(
             address = signed_in.base + value["url"]
             async with aiohttp.ClientSession() as stranger, stranger.get(address) as refused:
                 assert refused.status == 401
-            async with one.session.get(address) as file:
+            async with visitor.session.get(address) as file:
                 assert await file.text() == "<script>alert(1)</script>"
                 assert "script-src 'self'" in file.headers["Content-Security-Policy"]
 
@@ -180,13 +180,13 @@ def test_a_file_that_the_app_delivers_needs_the_cookie_and_cannot_run_as_a_page(
 
 def test_the_page_and_what_it_loads_name_no_other_host(signed_in: SignedIn) -> None:
     async def look() -> None:
-        async with signed_in.again() as one:
+        async with signed_in.again() as visitor:
             page = signed_in.page
             loaded = re.findall(r'(?:href|src)="([^"]+)"|url\("([^"]+)"\)', page)
             names = [first or second for first, second in loaded]
             assert len(names) == 6
             for name in names:
-                async with one.session.get(signed_in.base + name) as file:
+                async with visitor.session.get(signed_in.base + name) as file:
                     assert file.status == 200
                     if name.endswith(".css"):
                         assert not re.search(r"url\(|@import", await file.text())

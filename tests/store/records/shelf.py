@@ -52,9 +52,9 @@ class Shelf:
         with self.database.write() as execute:
             row["place"] = self.places.make(execute, place_of(record))
             (number,) = self.store.insert(execute, [row])
-        kept = self.store.row(number)
-        assert kept is not None
-        return kept
+        stored = self.store.row(number)
+        assert stored is not None
+        return stored
 
     def read(self, row: Row) -> Any:
         """The record of a row."""
@@ -117,7 +117,9 @@ def values_of(hint: Any) -> st.SearchStrategy[Any]:
     """Any value that a type hint allows."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (typing.Union, types.UnionType):
-        return st.one_of([st.none() if one is type(None) else values_of(one) for one in arguments])
+        return st.one_of(
+            [st.none() if argument is type(None) else values_of(argument) for argument in arguments]
+        )
     if origin is list:
         return st.lists(values_of(arguments[0]), max_size=4)
     if origin is dict:
@@ -156,11 +158,11 @@ def full_record(kind: str) -> Any:
     about = DESCRIPTORS[kind]
     hints = get_type_hints(about.type)
     found: dict[str, Any] = {}
-    for number, one in enumerate(fields(about.type)):
-        default = None if one.default is MISSING else one.default
-        found[one.name] = _unlike(default, hints[one.name], number)
-        if one.name in about.vocabulary:
-            found[one.name] = max(about.vocabulary[one.name] - {default} - UNTRUSTED)
+    for number, field in enumerate(fields(about.type)):
+        default = None if field.default is MISSING else field.default
+        found[field.name] = _unlike(default, hints[field.name], number)
+        if field.name in about.vocabulary:
+            found[field.name] = max(about.vocabulary[field.name] - {default} - UNTRUSTED)
     if about.of_a_brain:
         found["scope"] = "project:full"
     for twin in about.twins:
@@ -170,7 +172,7 @@ def full_record(kind: str) -> Any:
 
 def _unlike(default: Any, hint: Any, number: int) -> Any:
     if get_origin(hint) in (typing.Union, types.UnionType):
-        (hint,) = (one for one in get_args(hint) if one is not type(None))
+        (hint,) = (arg for arg in get_args(hint) if arg is not type(None))
     if get_origin(hint) is list:
         return [_unlike(None, get_args(hint)[0], number)]
     if get_origin(hint) is dict:

@@ -152,8 +152,8 @@ def test_what_is_said_again_of_an_entity_adds_to_what_is_known() -> None:
         source_entity="mail",
         tags=["friend"],
     )
-    said = EntityRecord("ada", "person", ["plays", "sings"], {"city": "Paris"}, confidence=0.4)
-    merged = about.merged(former, said)
+    record = EntityRecord("ada", "person", ["plays", "sings"], {"city": "Paris"}, confidence=0.4)
+    merged = about.merged(former, record)
     assert (merged.id, merged.name, merged.source_entity, merged.tags) == ("e1", "Ada", "mail", ["friend"])
     assert merged.observations == ["plays", "sings"]
     assert merged.properties == {"city": "Paris", "age": 36}

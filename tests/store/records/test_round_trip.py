@@ -58,8 +58,10 @@ def mutants(kind: str) -> Iterator[tuple[str, Descriptor]]:
         if about.said_by_text and name == about.text[0]:
             continue
         mutant = replace(about)
-        mutant.__dict__["column_of"] = {one: about.column_of[one] for one in about.column_of if one != name}
-        mutant.__dict__["in_fields"] = tuple(one for one in about.in_fields if one != name)
+        mutant.__dict__["column_of"] = {
+            item: about.column_of[item] for item in about.column_of if item != name
+        }
+        mutant.__dict__["in_fields"] = tuple(field for field in about.in_fields if field != name)
         yield name, mutant
 
 

@@ -72,19 +72,19 @@ RESULTS = {"SearchResult", "QueuedChange", "SyncConflict"}  # no memories
 @rows("name", PROTOCOL)
 def test_a_type_has_the_fields_of_the_protocol_in_their_order(name: str) -> None:
     found = fields(getattr(types, name))
-    names, wanted = [one.name for one in found], list(dict.fromkeys(PROTOCOL[name].split()))
+    names, wanted = [field.name for field in found], list(dict.fromkeys(PROTOCOL[name].split()))
     assert names[: len(wanted)] == wanted
     assert names[len(wanted) :] in ([], ["subject_ids"], PRIV.split())  # what is ours comes last
     assert (name in RESULTS) is ("subject_ids" not in names), "every memory can say whom it is about"
-    needed = [one.name for one in found if one.default is MISSING and one.default_factory is MISSING]
-    assert needed == [one.name for one in found][: REQUIRED[name]]
+    needed = [field.name for field in found if field.default is MISSING and field.default_factory is MISSING]
+    assert needed == [field.name for field in found][: REQUIRED[name]]
 
 
 def test_lists_are_none_until_they_are_given() -> None:
     for name in PROTOCOL.keys() - {"SearchResult", "SyncConflict"}:
-        for one in fields(getattr(types, name)):
-            assert one.default_factory is MISSING
-            assert one.default is MISSING or not isinstance(one.default, list)
+        for field in fields(getattr(types, name)):
+            assert field.default_factory is MISSING
+            assert field.default is MISSING or not isinstance(field.default, list)
 
 
 @pytest.mark.parametrize(

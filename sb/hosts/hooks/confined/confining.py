@@ -267,8 +267,8 @@ class Confining:
             BlockingIOError: one has begun since the profile was made, and its project could be moved.
         """
         if self.engine.name == NAME:
-            held, known = self.store.held_folders(), self._grounds.others
-            check_known(held, known, self._project, self.profile().writable)
+            folders, known = self.store.held_folders(), self._grounds.others
+            check_known(folders, known, self._project, self.profile().writable)
 
     def profile(self, needs: tuple[Need, ...] = ()) -> Profile:
         """The default profile of the session's commands, with what these programs need; of a run, the run's."""
@@ -330,8 +330,8 @@ class Confining:
         before = self.store.watched(self._project)
         if before is None:
             return profile.nested if profile.nested and self.store.may_run() else ()
-        held = still_held(before.held, profile.nested)
-        gone = tuple(path for path in profile.nested if path not in held)
+        folders = still_held(before.held, profile.nested)
+        gone = tuple(path for path in profile.nested if path not in folders)
         return (*gone, *loose(before.held, before.known, profile)[1])
 
     def _begin_watch(self, confined: Confined) -> Profile:

@@ -17,16 +17,16 @@ def loss_notice(confining: Confining) -> str:
     engine = confining.engine
     if confining.mode != "on" or not confining.enters or engine.unknown:
         return ""
-    told = confining.store.folder / _FOLDER / (confining.store.session if engine.program else _HOME)
+    path = confining.store.folder / _FOLDER / (confining.store.session if engine.program else _HOME)
     if engine.holds:
         with suppress(OSError):  # a later loss is told again
-            told.unlink()
+            path.unlink()
         return ""
-    if told.exists():
+    if path.exists():
         return ""
     with suppress(OSError):  # told twice is better than never
-        told.parent.mkdir(mode=0o700, exist_ok=True)
-        told.touch(mode=0o600)
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        path.touch(mode=0o600)
     return (
         f"SecondBrain: commands are not confined now ({one_line(engine.fault, _LONGEST)}), so they are judged by their text "
         "alone. Tell the user; `sb doctor` shows what is wrong."
