@@ -31,6 +31,7 @@ _MODULES = (
             "calls.searching",
             "guards.advising",
             "snapshots.before_call",
+            "snapshots.in_part",
             "snapshots.scratch",
         )
     ),

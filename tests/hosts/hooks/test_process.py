@@ -137,7 +137,10 @@ def test_rule_pack_of_the_configuration_judges_calls(host: Host) -> None:
     host.configure("hooks: {packs: [ours.yaml]}\n")
     rule = "title: Ours\nrules: [{commands: deployer, class: destructive, reason: changes production}]\n"
     (host.home / "ours.yaml").write_text(rule, encoding="utf-8")
-    assert "deployer changes production, so a person" in denied(host.ask(bash(host, "ls && deployer x")))
+    assert (
+        "deployer changes production (no snapshot: what deployer destroys is not known), so a person"
+        in denied(host.ask(bash(host, "ls && deployer x")))
+    )
     broken_rule_pack(host)
     assert "ours.yaml:2: rulez: unknown key" in denied(host.ask(bash(host, "make", "t2")))
     host.configure("hooks: {packs: [ours.yaml], unjudged: all}\n")  # then without the pack
