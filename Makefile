@@ -46,7 +46,7 @@ tests/__pycache__: | $(FRAMEWORKS)
 	-@$(BIN)/python -m pytest -q --collect-only > /dev/null
 
 evals: $(STAMP)  ## grade the demo's agent by evals/suites, every case must hold
-	$(BIN)/sb agent eval evals/suites --agent python:sb.demo.agent:run --fail-under 1.0 --no-save --quiet
+	$(BIN)/sb agent eval evals/suites --agent python:sb.operator.demo.agent:run --fail-under 1.0 --no-save --quiet
 
 test-kernel: $(STAMP)  ## the kernel's tests alone
 	$(BIN)/python -m pytest -q tests/kernel

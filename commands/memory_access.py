@@ -78,6 +78,8 @@ def _worded(answer: str, value: Any) -> str:
         return ", ".join(value) or ("-" if name == "includes" else "nobody")
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if value and name in ("max_age", "retention"):
-        return human_duration(value)
-    return str(value) if value else _NOTHING.get(name, "-")
+    if value is None or value == "" or (value == 0 and name in ("max_age", "trust_floor")):
+        return _NOTHING.get(name, "-")
+    if name in ("max_age", "retention"):
+        return human_duration(value) if value else "0s"
+    return str(value)

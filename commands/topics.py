@@ -122,7 +122,10 @@ Colour says nothing that a word does not say. It is off in a pipe, with `NO_COLO
             ("3", "the database cannot be used: locked for 30 s, missing, damaged, of another version"),
             ("4", "denied, or a person has to decide first (`apr_… waits for a decision`)"),
             ("5", "`sb agent eval`: the agent could not be run"),
-            ("6", "`sb undo`: some paths were restored, others not and are named; repeat it to try them"),
+            (
+                "6",
+                "`sb undo`: some paths were restored, others not and are named; where it says `in part`, repeat it to try them",
+            ),
             (
                 "64",
                 "`sb harness audit` was called wrongly; there 1 is a score below the threshold, and 2 a P0 control that blocks",

@@ -67,7 +67,7 @@ class Calibration:
         text = self.text()
         if proposals:
             layers = self._from_home("memory.scopes", self._config.memory.scopes).layers
-            former = layers[0].get(ANY, {}).get("gate", {}) if layers else {}
+            former = layers[-1].get(ANY, {}).get("gate", {}) if layers else {}
             gate = {category: dict(numbers) for category, numbers in former.items()}
             for proposal in proposals:
                 gate.setdefault(proposal.category, {})[proposal.setting] = proposal.after

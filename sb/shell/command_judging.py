@@ -27,7 +27,6 @@ from sb.shell.parsing.inputs import NOT_KNOWN, NOTHING, Input
 from sb.shell.parsing.nodes import Script, Unparsed
 from sb.shell.parsing.words import (
     BRACKET,
-    MADE,
     OPERAND,
     SPLIT_VARIABLE,
     UNKNOWN,
@@ -212,8 +211,6 @@ class CommandJudge(ABC):
 
     def _set(self, name: str, values: Sequence[str], *, made: bool = False) -> None:
         """Add values that a variable may have from here on; beyond a limit the value is unknown."""
-        if made and name in _SCRATCH and self.keeping.is_plain and self.depth <= 1:
-            self.values.pop(name, None)  # the line surely sets it, once and for all
         if made and name not in self.values:
             self._made.add(name)
         elif not made:
@@ -427,7 +424,7 @@ class CommandJudge(ABC):
                 )
             pairs = [word.partition("=") for word in arguments if "=" in word]
             named = ((name.rstrip("+"), value) for name, _, value in pairs)
-            return highest(*(self.assign(name, value, made=value == MADE) for name, value in named))
+            return highest(*(self.assign(name, value) for name, value in named))
         given: list[str] = []
         if builtin == "printf":
             if arguments and arguments[0][:2] == "-v" and arguments[0][2:]:

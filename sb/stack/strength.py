@@ -135,13 +135,14 @@ class Strengths:
         with self._space.database.write() as execute:
             row = self._row(kind, uid)
             wanted = None if row is None else changes(row)
-            if row is None or wanted is None:
-                return False
-            keeper = self._keeper()
-            keeper.check_right(row["place"])
-            keeper.check_trusted(row)
-            keeper.change(execute, row, wanted, operation, reason)
-        return True
+            if row is not None and wanted is not None:
+                keeper = self._keeper()
+                keeper.check_right(row["place"])
+                keeper.check_trusted(row)
+                keeper.change(execute, row, wanted, operation, reason)
+        if row is None:
+            self._container.note_denied()
+        return wanted is not None
 
 
 def _as_strong_as(row: Row, strength: float) -> Changes:

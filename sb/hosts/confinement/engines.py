@@ -154,11 +154,11 @@ def still_counts(record: Mapping[str, Any], candidates: Candidates, now: float) 
     Where a preferred one, or each, was found not to hold, that counts for a while.
     """
     engine = recorded(record)
-    if engine is None:
+    names = [kind.name for kind, _ in candidates]
+    if engine is None or engine.name not in names:
         return False
     stamps = [_stamp(kind, program) for kind, program in candidates]
-    names = [kind.name for kind, _ in candidates]
-    end = names.index(engine.name) + 1 if engine.holds and engine.name in names else None
+    end = names.index(engine.name) + 1 if engine.holds else None
     stamp, lasts = list(record.get("stamp", ())), record.get("lasts_s")
     in_time = lasts is None or 0 <= now - record.get("tried_at", 0.0) < lasts
     return stamp[:end] == stamps[:end] and in_time

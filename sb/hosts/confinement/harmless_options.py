@@ -31,7 +31,8 @@ class Options(NamedTuple):
         pattern: of further long options with a value, by their names.
         operands: of the first two operands, joined by a null character; subcommands that it has by itself.
         free: of the operands behind which another machine's words begin.
-        settings: of the value of `-o`. first: its subcommand is the first word.
+        settings: of the value of `-o`. first: so many words are its subcommand, and stand before any option.
+        before: long options with a value that stand before these all the same.
         ends_options: "--" ends them.
     """
 
@@ -44,7 +45,8 @@ class Options(NamedTuple):
     free: str = "(?!)"
     settings: str = r"[\s\S]*"
     ends_options: bool = False
-    first: bool = False
+    first: int = 0
+    before: tuple[str, ...] = ()
 
 
 _TABLE: tuple[tuple[str, Options], ...] = (
@@ -69,7 +71,7 @@ _TABLE: tuple[tuple[str, Options], ...] = (
         "status-fd= command-fd= passphrase-fd= passphrase= passphrase-file= pinentry-mode= trust-model= always-trust textmode "
         "digest-algo= cipher-algo= compress-algo= compression-algo= throw-keyids import-options= export-options= keyring= no-default-keyring no-auto-key-locate "
         "comment= multifile version help list-config fixed-list-mode"))),
-    ("twine", Options("h", "rup", first=True, operands=r"(?:upload|check|register)\0[\s\S]*", words=(
+    ("twine", Options("h", "rup", first=1, operands=r"(?:upload|check|register)\0[\s\S]*", words=(
         "skip-existing verbose disable-progress-bar non-interactive repository= username= password= comment= attestations strict version help"))),
     ("wget", Options("qvcNrpkEmHSFLx46", "OPtTwQlARDIUiB", attached="n", ends_options=True, words=(
         "quiet verbose no-verbose output-document= continue timestamping no-clobber tries= timeout= connect-timeout= read-timeout= "
@@ -80,7 +82,7 @@ _TABLE: tuple[tuple[str, Options], ...] = (
         "body-data= body-file= post-data= post-file= user= password= http-user= http-password= auth-no-challenge inet4-only inet6-only https-only "
         "compression= retry-connrefused retry-on-http-error= input-file= delete-after no-proxy no-dns-cache save-headers "
         "restrict-file-names= no-if-modified-since no-use-server-timestamps version help"))),
-    ("hf huggingface-cli", Options("hq", first=True, operands=r"(?:download|env|whoami|version|repo|repos|models|datasets|cache|scan-cache|auth\0(?:whoami|list))(?:\0[\s\S]*)?", words=(
+    ("hf huggingface-cli", Options("hq", first=1, operands=r"(?:download|env|whoami|version|repo|repos|models|datasets|cache|scan-cache|auth\0(?:whoami|list))(?:\0[\s\S]*)?", words=(
         "repo-type= type= revision= include= exclude= local-dir= cache-dir= quiet force-download resume-download max-workers= dry-run "
         "format= limit= search= author= sort= verbose help"))),
     ("keyring", Options("h", words="mode= output= list-backends help")),
@@ -91,7 +93,7 @@ _TABLE: tuple[tuple[str, Options], ...] = (
     ("gem", Options("adeilrqhV", "vn", words=(
         "remote local both all exact installed no-installed version= details no-details versions no-versions prerelease no-prerelease "
         "pre name-matches quiet verbose help"))),
-    ("gh glab hub", Options("acdfhinpsvwy", "ABDFHLOPRTXbejklmoqrtEMNSgux", first=True, operands=(
+    ("gh glab hub", Options("acdfhinpsvwy", "ABDFHLOPRTXbejklmoqrtEMNSgux", first=1, operands=(
         r"(?:pr|mr|issue|repo|release|run|workflow|api|search|browse|label|gist|auth|status|project|secret|variable|cache|ruleset|"
         r"ssh-key|gpg-key|org|ci|ci-status|pipeline|job|milestone|snippet|user|schedule|iteration|incident|changelog|version|help)(?:\0[\s\S]*)?"), words=(
         "title= body= body-file= description= draft fill fill-first fill-verbose base= head= label= assignee= reviewer= milestone= project= "
@@ -126,7 +128,7 @@ _TABLE: tuple[tuple[str, Options], ...] = (
     ("stern", Options("Ahi", "nlscoeE", words=(
         "namespace= all-namespaces selector= output= container= tail= since= timestamps context= exclude= exclude-container= include= "
         "color= init-containers no-follow max-log-requests= help"))),
-    ("docker docker-compose nerdctl podman buildah skopeo", Options("adfhilqrstyAITPV", "egmnpuvwcELo", free=(
+    ("docker docker-compose nerdctl podman buildah skopeo", Options("dfiqrstyAITPV", "egmnpuvwcELo", free=(
         r"(?:container\0)?(?:run|exec|create)\0[^\0]+|compose\0(?:run|exec)\0[^\0]+"), words=(
         "all quiet format= filter= no-trunc size latest last= follow tail= since= until= timestamps details digests tree help version "
         "detach rm interactive tty name= env= env-file= publish= publish-all volume= mount= tmpfs= workdir= user= network= net= "
@@ -142,7 +144,7 @@ _TABLE: tuple[tuple[str, Options], ...] = (
         "include-deps dry-run json force all-tags disable-content-trust time= signal= message= author= change= pause driver= opt= subnet= "
         "gateway= attachable username= password-stdin limit= no-stream type= human verbose archive follow-link no-prune "
         "stars= reserved-space= max-used-space= min-free-space= compress raw override-os= override-arch= src-creds= dest-creds= src-tls-verify= dest-tls-verify="))),
-    ("aws", Options(operands=(
+    ("aws", Options(first=2, before=("--profile", "--region", "--output"), operands=(
         r"[a-z0-9-]+|(?!configure\0)[a-z0-9-]+\0(?:(?:describe|list|get|head|search|batch|put|create|delete|update(?!-kubeconfig)|modify|add|remove|"
         r"attach|detach|associate|disassociate|start(?!-session)|stop|reboot|terminate|run|send|receive|tag|untag|"
         r"enable|disable|register|deregister|filter|lookup|schedule|transact|copy|cancel|complete|abort|upload|restore|validate|"
@@ -205,10 +207,12 @@ def has_harmless_options(argv: Sequence[str]) -> bool:
 
 
 def _all_harmless(options: Options, words: Sequence[str]) -> bool:
+    while words and words[0].partition("=")[0] in options.before:
+        words = words[1 if "=" in words[0] else 2 :]
+    if any(word.startswith("-") for word in words[: options.first]):
+        return False
     operands: list[str] = []
     rest = list(reversed(words))
-    if options.first and words and words[0].startswith("-"):
-        return False
     while rest:
         word = rest.pop()
         if word == "--":

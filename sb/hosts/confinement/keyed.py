@@ -17,6 +17,7 @@ from sb.hosts.confinement.processes import lives
 from sb.hosts.confinement.store import ConfineStore, name_of
 
 # A call of unknown process whose end nobody reported holds up others no longer.
+_KNOWN = 2  # words of a process: its number and its start
 LONGEST_S = 600.0
 
 
@@ -58,9 +59,10 @@ class KeyedCalls:
         call, at, reported = self._noted(project)
         if not call:
             return ""
-        if lives(reported or self._store.process_of(*call)):
+        process = reported or self._store.process_of(*call)
+        if lives(process):
             return call[0]
-        if not reported:
+        if len(process) < _KNOWN:
             if call == [command, folder, self._store.session]:
                 return ""
             started = not self._store.take_back(*call)

@@ -100,34 +100,31 @@ class ConfineStore:
     def denied(self) -> Path:
         return self.folder / "denied"
 
-    def engine(self, *, again: bool = False) -> Engine:
-        """The engine and whether it holds here, tried once for each start of the system and version of it.
-
-        Args:
-            again: try it whatever is known.
+    def engine(self) -> Engine:
+        """The engine and whether it holds here, tried once for each start of the system and version of it; a fault, again.
 
         Raises:
             OSError: the folder cannot be written.
         """
-        if self._engine is None or again:
-            self._engine = self._known_or_first(again=again)
+        if self._engine is None:
+            self._engine = self._known_or_first()
         return self._engine
 
     def use(self, engine: Engine) -> None:
         """Take an engine that another process tried for this one."""
         self._engine = engine
 
-    def _known_or_first(self, *, again: bool) -> Engine:
+    def _known_or_first(self) -> Engine:
         self._open_again()
         candidates = [(kind, kind.find()) for kind in self._kinds]
         record, now = self._read(ENGINE), self._clock.now()
         known = recorded(record)
-        if known is not None and not again and still_counts(record, candidates, now):
+        if known is not None and still_counts(record, candidates, now):
             return known
         self.folder.mkdir(mode=0o700, exist_ok=True)
         former, record = record, choose(candidates, self.folder, now)
         engine = recorded(record) or Engine("")
-        if known is not None and not again and is_lost(former, record, [kind.name for kind, _ in candidates]):
+        if known is not None and is_lost(former, record, [kind.name for kind, _ in candidates]):
             return Engine(known.program, LOST.format(engine.fault or engine.name), known.name, unknown=True)
         if known is None or engine.name != known.name:  # what was written for another says nothing to it
             for name in ("folders", "tickets"):
@@ -156,12 +153,8 @@ class ConfineStore:
         return self.folder / "copies" if self.engine().kind.compares else None
 
     def is_alive(self) -> bool:
-        """True while a confined process runs, such as a server in the background.
-
-        Raises:
-            OSError: the folder cannot be written.
-        """
-        return self.engine().kind.is_alive(self.folder)
+        """True while a confined process runs, of whichever engine, such as a server in the background."""
+        return any(kind.is_alive(self.folder) for kind in self._kinds)
 
     def gaps(self, engine: Engine) -> tuple[str, ...]:
         """The gaps of an engine on this system, a sentence each."""

@@ -152,15 +152,18 @@ def plan_in_part(changes: Sequence[Change], area: Area, most: int) -> PartPlan:
     waiting = [change for change in reversed(changes) if os.path.lexists(change.path) or not change.removed]
     while waiting:
         change = waiting.pop()
-        if len(keep) + len(lost) + len(waiting) >= most:
+        if len(keep) + len(lost) >= most:
             lost[change.path] = f"the line changes more than {most} paths"
-            continue
+            break
         planned = plan([change], area._replace(limits=left))
         if planned.keep:
             keep.update(dict.fromkeys(planned.keep))
             left = Limits(left.max_bytes - planned.size, left.max_files - planned.files)
         elif planned.refused is not None and (entries := _entries_of(change, area)):
-            waiting += entries
+            if len(keep) + len(lost) + len(waiting) + len(entries) <= most:
+                waiting += entries
+            else:
+                lost[change.path] = f"{planned.why}; it has more than {most} entries"
         elif os.path.lexists(change.path):
             lost[change.path] = planned.why or "is made again by a build, and more than a snapshot holds"
     return PartPlan(tuple(keep), lost)

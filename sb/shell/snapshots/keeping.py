@@ -110,11 +110,6 @@ class Keeping:
         ] = []  # open compounds: variable, its texts, state before
         self._ended = False
 
-    @property
-    def is_plain(self) -> bool:
-        """True outside of compound commands and pipelines, where a command surely runs, once and in this shell."""
-        return not (self._loops or self._perhaps or self._unordered or self._ended)
-
     def result(self, judge: Judge) -> Kept:
         """The changes of the whole line."""
         absent = {change.path for change in self._changes if not os.path.lexists(change.path)}

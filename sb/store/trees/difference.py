@@ -413,17 +413,17 @@ class Comparing:
         def weight(path: str) -> tuple[bool, int, list[str]]:
             return os.path.lexists(path), sizes.get(self._blobs.get(path, ""), 0), path.split("/")
 
-        if len(self._entries) <= self.bounds.max_paths and sum(sizes.values()) <= self.bounds.max_bytes:
-            return
-        fitting, total, dropped = set[str](), 0, dict[str, str]()
+        fitting, total, dropped, counted = 0, 0, dict[str, str](), {""}
         for path in sorted(self._entries, key=weight):
-            size = sizes.get(self._blobs.get(path, ""), 0)
-            if len(fitting) >= self.bounds.max_paths:
+            blob = self._blobs.get(path, "")
+            size = 0 if blob in counted else sizes.get(blob, 0)
+            if fitting >= self.bounds.max_paths:
                 dropped[path] = "is one path too many for a snapshot (undo.call_max_files)"
             elif total + size > self.bounds.max_bytes:
                 dropped[path] = "is too large for what a snapshot holds (undo.call_max_bytes)"
             else:
-                fitting.add(path)
+                fitting += 1
+                counted.add(blob)
                 total += size
         for path in dropped:
             del self._entries[path]

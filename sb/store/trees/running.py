@@ -18,12 +18,12 @@ _RUNNING = "running"
 _DAY_S = 86_400.0
 
 
-def young_keys(folder: Path, now: float) -> list[str]:
-    """The keys of a folder's files that are not older than a day."""
+def young_keys(folder: Path, now: float, age_s: float = _DAY_S) -> list[str]:
+    """The keys of a folder's files that are not older than a day, or another age in seconds."""
     keys = []
     for path in sorted(folder.glob("*")):
         with suppress(FileNotFoundError):  # another hook has removed it
-            if KEY.fullmatch(path.name) and path.stat().st_mtime >= now - _DAY_S:
+            if KEY.fullmatch(path.name) and path.stat().st_mtime >= now - age_s:
                 keys.append(path.name)
     return keys
 

@@ -35,7 +35,7 @@ _PAUSE_S = 0.002
 _OVER = 2  # times the room of a project, for the tree after a call
 _MOST_PARTS = 64  # before those that nothing refers to are looked for
 _YOUNG_S = 3600.0
-_TRIED_AGAIN_S = 600.0
+_TRIED_AGAIN_S = _AWAITED_S = 600.0
 
 
 class StoredTree(NamedTuple):
@@ -139,9 +139,7 @@ class TreeStore:
                 # A folder that is made meanwhile, in one that is not watched yet, is found by looking again.
                 while watch.is_missing and (latest := self._latest(home)):
                     parts = list(self._read_parts(home, latest.get("parts", ())))
-                    storings = [
-                        self._storing(project, part.work, home, part, deadline, 0.0) for part in parts
-                    ]
+                    storings = (self._storing(project, it.work, home, it, deadline, 0.0) for it in parts)
                     folders = {folder for storing in storings for folder in storing.look_folders()}
                     if not watch.cover(folders) or folders <= watched:
                         break
@@ -184,12 +182,12 @@ class TreeStore:
         written = [self._write_part(home, part.content()) for part in parts]
         stored = int(latest.get("bytes", 0)) + sum(part.added for part in parts)
         now = {"parts": written, "bytes": stored, "project": os.fsencode(project).hex(), "skipped": skipped}
+        if stored > room and latest and self._is_awaited(project):
+            raise CannotStore("the store of trees is full (undo.store_max_bytes)")
         if now != latest:
             write_atomic(home / _LATEST, json.dumps(now).encode(), durable=False)
             self._sweep(home, written)
         if stored > room:
-            if latest and self.open_keys(project):  # calls that may still change something
-                raise CannotStore("the store of trees is full (undo.store_max_bytes)")
             self._begin_anew(home, full=not latest)
         watch.settle(f"{part.work}/{name}".rstrip("/") for part in parts for name in part.new_folders)
         with suppress(FileNotFoundError):
@@ -283,6 +281,11 @@ class TreeStore:
         """The keys of calls of a project that are not reported; after a day nobody reports one any more."""
         return young_keys(self.home_of(project) / "open", self._clock.now())
 
+    def _is_awaited(self, project: str) -> bool:
+        """True while a call with a tree may soon be reported; one that was lost does not hold up others for long."""
+        recent = young_keys(self.home_of(project) / "open", self._clock.now(), _AWAITED_S)
+        return any("parts" in self._open_fields(project, key) for key in recent)
+
     def begun_since(self, project: str, key: str, at: float) -> list[str]:
         """The keys of other calls of a project that began after a time and are not reported."""
         result = []
@@ -297,7 +300,8 @@ class TreeStore:
         home = self.home_of(project)
         named = [self._write_part(home, part.content()) for part in tree.parts]
         for key in keys:
-            self._change_open(project, key, {"next": {"at": tree.at, "parts": named}}, once="next")
+            fields = {"at": tree.at, "parts": named, "skipped": tree.nested_left_out}
+            self._change_open(project, key, {"next": fields}, once="next")
 
     def next_tree(self, project: str, key: str) -> StoredTree | None:
         """The first tree that was stored after a call's own; None if there is none yet."""
@@ -305,7 +309,7 @@ class TreeStore:
         if not isinstance(after, dict):
             return None
         parts = tuple(self._read_parts(self.home_of(project), after["parts"]))
-        return StoredTree(project, float(after["at"]), parts)
+        return StoredTree(project, float(after["at"]), parts, tuple(after.get("skipped", ())))
 
     def note_background(self, project: str, key: str) -> None:
         """Note that a call goes on after its report."""
@@ -317,8 +321,8 @@ class TreeStore:
 
     def project_of(self, key: str) -> str:
         """The project of a call that is not reported; "" for none."""
-        named = (home for home in self._homes() if KEY.fullmatch(key) and (home / "open" / key).exists())
-        home = next(named, None)
+        homes = (home for home in self._homes() if KEY.fullmatch(key) and (home / "open" / key).exists())
+        home = next(homes, None)
         return self._project_of(home) if home else ""
 
     def _open_fields(self, project: str, key: str) -> dict[str, Any]:
@@ -328,12 +332,10 @@ class TreeStore:
         return {}
 
     def _change_open(self, project: str, key: str, fields: dict[str, Any], *, once: str) -> None:
-        known = self._open_fields(project, key)
-        if known and once not in known:
+        if (known := self._open_fields(project, key)) and once not in known:
             with suppress(OSError):
-                write_atomic(
-                    self._open_path(project, key), json.dumps(known | fields).encode(), durable=False
-                )
+                body = json.dumps(known | fields).encode()
+                write_atomic(self._open_path(project, key), body, durable=False)
 
     def end(self, project: str, key: str) -> None:
         """Forget the tree of a call; the last one that waits makes room, where there is too little."""
@@ -430,9 +432,8 @@ class TreeStore:
 
     def _open_path(self, project: str, key: str) -> Path:
         if not KEY.fullmatch(key):
-            raise UsageError(
-                f"{key!r} is no valid snapshot key", "use [a-z0-9_.-]+, without a dot at the start"
-            )
+            hint = "use [a-z0-9_.-]+, without a dot at the start"
+            raise UsageError(f"{key!r} is no valid snapshot key", hint)
         return self.home_of(project) / "open" / key
 
     def _latest(self, home: Path) -> dict[str, Any]:

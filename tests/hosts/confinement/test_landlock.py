@@ -23,7 +23,7 @@ from sb.hosts.confinement import landlock
 from sb.hosts.confinement.credentials import credentials_of
 from sb.hosts.confinement.engines import BUBBLEWRAP, LANDLOCK, EngineKind
 from sb.hosts.confinement.profile import Grounds, Profile, make_profile
-from sb.hosts.confinement.store import ConfineStore
+from sb.hosts.confinement.store import ConfineStore, forget_engine
 from sb.hosts.confinement.symptoms import symptoms_in
 from sb.hosts.confinement.watched import Watch, restore, watch
 from sb.hosts.hooks.calls.context import judging_context
@@ -444,7 +444,8 @@ class TestStore:
         engine = store.engine()
         assert (engine.holds, engine.name) == (True, "landlock")
         assert (store.folder / "kind").read_text().splitlines()[0] == "landlock"
-        neither = ConfineStore(Home(place.sb), SYSTEM_CLOCK, (broken,)).engine(again=True)
+        forget_engine(Home(place.sb))
+        neither = ConfineStore(Home(place.sb), SYSTEM_CLOCK, (broken,)).engine()
         assert (neither.holds, neither.fault) == (False, "bubblewrap: closed")
         assert (store.folder / "program").read_text() == "\n"
 
@@ -452,7 +453,7 @@ class TestStore:
         options = place.store.put_profile(str(place.project), place.profile)
         known = place.store.folder / "engine"
         known.write_text(known.read_text().replace('"name": "landlock"', '"name": "bubblewrap"'))
-        place.store.engine(again=True)
+        ConfineStore(Home(place.sb), SYSTEM_CLOCK, (LANDLOCK,)).engine()
         assert not options.exists()
 
     def test_other_programs_see_the_engine_of_the_hooks(self, place: Room) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from sb.hosts.confinement.credentials import names_logins_only
 from sb.hosts.confinement.harmless_options import has_harmless_options
 from sb.hosts.confinement.needs import NEEDS, doors_of, needs_of, outside_of, rows_of
@@ -209,3 +211,19 @@ def test_commit_gets_what_signs_and_a_push_what_logs_in() -> None:
     assert ".ssh" not in commit.credentials
     push, *_ = needs_of(commands("git push -u origin main && git commit -m done")).rows
     assert ".ssh" in push.credentials
+
+
+@pytest.mark.parametrize(
+    ("line", "harmless"),
+    [
+        ("aws --profile prod s3 ls s3://b", True),
+        ("aws --document-name ssm start-session ls --target i-1", False),
+        ("aws --name eks update-kubeconfig list-x", False),
+        ("aws ssm --name start-session list-x", False),
+        ("docker run --rm -it img ls -la", True),
+        ("podman run -h foo --runtime ./evil img", False),
+        ("podman run -a stdout --conmon ./evil img", False),
+    ],
+)
+def test_option_in_front_does_not_hide_the_subcommand(line: str, harmless: bool) -> None:
+    assert has_harmless_options(line.split()) == harmless

@@ -79,3 +79,20 @@ OTHERS = (
 def test_line_that_removes_ignored_files_is_known(line: str, tmp_path: Path) -> None:
     commands = classify(line, cwd=tmp_path, home=tmp_path, protected=[]).commands
     assert removes_ignored(commands) == (line in REMOVES)
+
+
+@pytest.mark.parametrize(
+    ("line", "removes"),
+    [
+        ("git clean -fdx", True),
+        ("git -C . clean -fdx", True),
+        ("git --no-pager clean -fdx", True),
+        ("git clean -fdx -e status", True),
+        ("git clean -fdx; git status", False),
+        ("git clean -fd", False),
+        ("git stash -a", True),
+        ("git stash push -m a", False),
+    ],
+)
+def test_line_in_which_git_removes_ignored_files_is_told(line: str, removes: bool) -> None:
+    assert removes_ignored([command.split() for command in line.split("; ")]) == removes

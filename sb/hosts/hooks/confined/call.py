@@ -50,7 +50,7 @@ _MOST_ENTRIES = 2_000  # of a folder of manifests
 _SCHEME = re.compile("@|fileb?://")  # by which a client of a cloud reads a file
 # What programs with credentials start by name.
 _STARTED = frozenset(
-    "git git-remote-https ssh gpg gpg2 sh bash env less docker-credential-desktop aws gcloud kubectl node diff vi vim nano editor pager more xdg-open".split()
+    "git git-remote-https ssh gpg gpg2 sh bash env less docker-credential-desktop aws session-manager-plugin gcloud kubectl node diff vi vim nano editor pager more xdg-open".split()
 )
 # What such programs start by the beginning of its name.
 _EXTENSIONS = ("git-", "kubectl-", "docker-", "aws-", "gke-", "kubelogin")

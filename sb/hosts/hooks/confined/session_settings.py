@@ -80,11 +80,18 @@ def removes_ignored(commands: Iterable[Sequence[str]]) -> bool:
 
     Git passes over a repository in its place without a word, and cannot remove what is held.
     """
-    of_git = [argv[1:] for argv in commands if argv[0] == "git" and argv[1:]]
-    shows = any(_SHOWS_REPOSITORIES.intersection(words) for words in of_git)
-    return not shows and any(
+    of_git = [words for argv in commands if argv[0] == "git" and (words := _subcommand(argv))]
+    return not any(words[0] in _SHOWS_REPOSITORIES for words in of_git) and any(
         re.fullmatch(_REMOVES_IGNORED.get(words[0], "(?!)"), word) for words in of_git for word in words[1:]
     )
+
+
+def _subcommand(argv: Sequence[str]) -> Sequence[str]:
+    """The words of git from its subcommand on."""
+    start = 1
+    while start < len(argv) and argv[start].startswith("-"):
+        start += 2 if argv[start] in ("-C", "-c", "--git-dir", "--work-tree") else 1
+    return argv[start:]
 
 
 def _is_ours(settings: int) -> bool:
