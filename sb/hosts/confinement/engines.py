@@ -201,7 +201,9 @@ def is_lost(before: Mapping[str, Any], after: Mapping[str, Any], names: Sequence
         before, after: records. names: of kinds, the preferred first.
     """
     engine, tried = recorded(before), recorded(after)
-    if engine is None or not engine.holds or not before.get("boot") or before["boot"] != after["boot"]:
+    if engine is None or not engine.holds or engine.name not in names:
+        return False
+    if not before.get("boot") or before["boot"] != after["boot"]:
         return False
     return not tried or not tried.holds or names.index(tried.name) > names.index(engine.name)
 
