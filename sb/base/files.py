@@ -92,13 +92,22 @@ def read_regular(path: str, most: int = -1, *, follow: bool = True) -> bytes:
         return file.read(most)
 
 
-def leads_nowhere(path: str) -> bool:
-    """True for a path with a link in it that leads to itself: `realpath` takes it for a real one."""
+def is_behind_link(path: str) -> bool:
+    """True for a path with a link in it, be it one that leads to itself, which `realpath` takes for a real one."""
     try:
         os.stat(path)
     except OSError as error:
-        return error.errno == errno.ELOOP
-    return False
+        if error.errno == errno.ELOOP:
+            return True
+    return os.path.realpath(path) != path
+
+
+def is_folder(path: str) -> bool:
+    """True for a folder that is no link."""
+    try:
+        return stat.S_ISDIR(os.lstat(path).st_mode)
+    except OSError:
+        return False
 
 
 def _not_regular(path: str, status: os.stat_result) -> OSError:

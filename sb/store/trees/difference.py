@@ -12,6 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
+from sb.base.files import is_folder
 from sb.base.text import counted, human_bytes
 from sb.base.values.frozen import mutable
 from sb.store.pack_file import ABSENT, FILE, FOLDER, LINK, Entry
@@ -97,7 +98,7 @@ class Comparing:
                 self._into[f"{part.work}/{name}"] = (blob, part.mode(name, mode))
         for part in self.before.parts:
             self._part(part, now.pop(part.work, None))
-        gone = {part.tree for part in self.before.parts if not _is_folder(part.work)}
+        gone = {part.tree for part in self.before.parts if not is_folder(part.work)}
         for part in now.values():  # repositories that came into view
             top = f"{part.work}/.git" if self._was_folder(part.work) else part.work
             if not self._made(top, moved=part.tree in gone) and top.endswith("/.git"):
@@ -121,7 +122,7 @@ class Comparing:
         now = after.folders if after else {}
         for name in (*gone, *(name for name in part.folders if name not in now)):
             path = f"{part.work}/{name}"
-            if not _is_folder(path):
+            if not is_folder(path):
                 self._note(Entry(path, FOLDER, part.folder_mode(name)))
         self._folder_modes(part, after, gone)
         known = {*part.folders, *gone}
@@ -133,7 +134,7 @@ class Comparing:
             if stored.get(name, ("", ""))[1] != "tree":
                 # The same as one that is gone is that one, moved: what is in it is older than the call.
                 self._made(f"{part.work}/{name}", moved=made.get(name, "") in gone.values())
-        if after is None and not _is_folder(part.work):
+        if after is None and not is_folder(part.work):
             self._note(Entry(part.work, FOLDER, part.folder_mode("")))
         if part.objects == f"{part.work}/.git/objects" and not (after and after.objects):
             self._unstored[f"{part.work}/.git"] = "a repository that is gone is not stored"
@@ -236,7 +237,7 @@ class Comparing:
         names |= {name: None for name in later if name and stored.get(name, ("", ""))[1] == "tree"}
         for name in names:
             path, mode = f"{part.work}/{name}".rstrip("/"), part.folder_mode(name)
-            if _is_folder(path) and stat.S_IMODE(os.lstat(path).st_mode) != mode:
+            if is_folder(path) and stat.S_IMODE(os.lstat(path).st_mode) != mode:
                 self._note(Entry(path, FOLDER, mode))
 
     def _is_made_since(self, path: str) -> bool:
@@ -280,9 +281,7 @@ class Comparing:
             top = path
             while (above := os.path.dirname(top)) in made:
                 top = above
-            groups.setdefault(top if top != path or _is_folder(top) else os.path.dirname(top), []).append(
-                path
-            )
+            groups.setdefault(top if top != path or is_folder(top) else os.path.dirname(top), []).append(path)
         room = self.bounds.max_paths - len(self._entries)
         for folder, paths in sorted(groups.items(), key=lambda group: len(group[1])):
             room -= len(paths)
@@ -488,12 +487,5 @@ def _changed(before: Mapping[str, Stored], now: Mapping[str, Stored]) -> list[st
 def _is_executable(path: str) -> bool:
     try:
         return bool(os.lstat(path).st_mode & 0o100)
-    except OSError:
-        return False
-
-
-def _is_folder(path: str) -> bool:
-    try:
-        return stat.S_ISDIR(os.lstat(path).st_mode)
     except OSError:
         return False

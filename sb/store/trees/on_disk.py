@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from hashlib import sha1
 
-from sb.base.files import leads_nowhere, read_regular
+from sb.base.files import is_behind_link, is_folder, read_regular
 from sb.base.values.frozen import mutable
 from sb.store.trees.difference import FOLDER_MODE, GITLINK_MODE, LINK_MODE, Bounds, Comparing, Difference, Raw
 from sb.store.trees.git_program import CannotStore, Deadline, Git, entries_of
@@ -59,7 +59,7 @@ class _WithDisk(Comparing):
 
     def _now(self, part: Part) -> Part | None:
         """The part as it is now, as far as its own entries go; None where it is gone."""
-        if not _is_folder(part.work):
+        if not is_folder(part.work):
             return None
         left_out = {}
         for name, left in part.left_out.items():
@@ -68,7 +68,7 @@ class _WithDisk(Comparing):
                 left_out[name] = now
         return part._replace(
             tree="",
-            folders={name: mode for name, mode in part.folders.items() if _is_folder(f"{part.work}/{name}")},
+            folders={name: mode for name, mode in part.folders.items() if is_folder(f"{part.work}/{name}")},
             folder_modes=dict.fromkeys(
                 (
                     *(part.folder_modes or {}),
@@ -117,9 +117,9 @@ class _WithDisk(Comparing):
             path = f"{part.work}/{raw.name}"
             folder = os.path.dirname(path)
             if folder not in behind:
-                behind[folder] = os.path.realpath(folder) != folder or leads_nowhere(folder)
+                behind[folder] = is_behind_link(folder)
             if raw.mode == FOLDER_MODE:
-                if behind[folder] or not _is_folder(path):
+                if behind[folder] or not is_folder(path):
                     yield raw
             elif raw.mode != GITLINK_MODE and (behind[folder] or not self._is_as_before(part, raw, path)):
                 yield raw
@@ -152,9 +152,3 @@ def _blob(path: str, status: os.stat_result) -> str:
     else:
         return ""
     return sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
-
-
-def _is_folder(path: str) -> bool:
-    with suppress(OSError):
-        return stat.S_ISDIR(os.lstat(path).st_mode)
-    return False

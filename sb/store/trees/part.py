@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import field
 from typing import Any, NamedTuple
 
-from sb.base.files import leads_nowhere
+from sb.base.files import is_behind_link
 from sb.base.values.frozen import mutable
 from sb.errors import StoreCorrupt
 from sb.store.trees.excludes import write_excludes
@@ -427,8 +427,7 @@ class PartStoring:
 
     def _is_behind(self, folder: str) -> bool:
         """True for a folder, relative, that is reached by a link, be it one that leads to itself."""
-        path = f"{self.git.work}/{folder}"
-        return bool(folder) and (os.path.realpath(path) != path or leads_nowhere(path))
+        return bool(folder) and is_behind_link(f"{self.git.work}/{folder}")
 
     def _update_index(self, names: Sequence[str], *options: str) -> None:
         if names:

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sb.base.files import leads_nowhere
+from sb.base.files import is_behind_link
 from sb.base.text import counted
 from sb.config.home import Home
 from sb.errors import SBError
@@ -267,18 +267,15 @@ class HostedTrees:
         from sb.tools.pack_restoring import tracked_by
 
         # What is reached by a link is not what was there, whatever it is.
-        found = [entry.path for entry, _ in difference.before if not _is_behind_link(entry.path)]
+        found = [
+            entry.path for entry, _ in difference.before if not is_behind_link(os.path.dirname(entry.path))
+        ]
         now = states(found, deep=False)
         differing = [
             (entry, item) for entry, item in difference.before if not is_same(entry, now.get(entry.path))
         ]
         rows = [row(entry.path, now.get(entry.path)) for entry, _ in differing]
         return [item | tracked_by(item) for item in rows], differing
-
-
-def _is_behind_link(path: str) -> bool:
-    folder = os.path.dirname(path)
-    return os.path.realpath(folder) != folder or leads_nowhere(folder)
 
 
 def too_slow(seconds: float) -> str:
