@@ -1,4 +1,4 @@
-"""How SQLite answers the queries of a piece of code."""
+"""Plans of SQLite for the queries of a piece of code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often a test repeats what chance decides: a little each time, much under `make prove`."""
+"""Rounds of tests that chance decides: a few each time, many under `make prove`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What others wrote begins no line of its own in what a command says."""
+"""Texts of others begin no line of their own in the output of a command."""
 
 from __future__ import annotations
 

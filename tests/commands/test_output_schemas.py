@@ -1,4 +1,4 @@
-"""What programs rely on: schemas of JSON output, exit codes, and which commands write."""
+"""Contracts with programs: schemas of JSON output, exit codes, and the list of commands that write."""
 
 from __future__ import annotations
 

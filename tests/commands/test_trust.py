@@ -1,4 +1,4 @@
-"""How far others are trusted, on the command line."""
+"""Trust in others, on the command line."""
 
 from __future__ import annotations
 

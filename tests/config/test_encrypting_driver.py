@@ -1,4 +1,4 @@
-"""Which files name the key of the database, before the configuration is loaded."""
+"""Files that name the key of the database, before the configuration is loaded."""
 
 from __future__ import annotations
 

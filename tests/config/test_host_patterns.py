@@ -1,4 +1,4 @@
-"""What an entry of an allowlist of hosts means, and which entries mean nothing."""
+"""Entries of an allowlist of hosts: their meaning, and those without one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a project's file may set before and after a person trusts it."""
+"""Settings of a project's file, before and after a person trusts it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What other parties wrote, as `make test-doors` installs it: `make test` leaves these tests out."""
+"""Programs that other parties wrote, as `make test-doors` installs them: `make test` leaves these tests out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an agent leaves behind ends with the run, also without group and environment."""
+"""Processes that an agent leaves behind end with the run, also without group and environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a CI job that holds a baseline can rely on."""
+"""Baselines of audits, as a CI job holds them."""
 
 from __future__ import annotations
 

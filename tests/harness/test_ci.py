@@ -1,4 +1,4 @@
-"""What a user of the GitHub action and of the pre-commit hook can rely on: their scripts, really run."""
+"""The scripts of the GitHub action and of the pre-commit hook, really run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds when agents connect over HTTP: a token for each request, and nobody else."""
+"""Connections of agents over HTTP: a token for each request, and nobody else."""
 
 from __future__ import annotations
 

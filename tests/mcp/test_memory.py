@@ -1,4 +1,4 @@
-"""What an agent that speaks MCP can rely on in its memory."""
+"""Memory of an agent that speaks MCP."""
 
 from __future__ import annotations
 

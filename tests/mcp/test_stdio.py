@@ -1,4 +1,4 @@
-"""What a program that starts `sb serve mcp` can rely on: a session as Claude Desktop has one, and bad input."""
+"""Sessions of programs that start `sb serve mcp`: one as Claude Desktop has it, and bad input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who has no right in a scope neither reads, writes, promotes nor shares there, by whatever door they come."""
+"""Agents without a right in a scope neither read, write, promote nor share there, by whatever door they come."""
 
 from __future__ import annotations
 

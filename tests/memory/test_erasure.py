@@ -1,4 +1,4 @@
-"""What is erased is gone: from every answer, from the index, and from the files."""
+"""Erased memories are gone: from every answer, from the index, and from the files."""
 
 from __future__ import annotations
 

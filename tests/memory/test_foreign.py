@@ -1,4 +1,4 @@
-"""What a person who brings memories from another program can rely on."""
+"""Memories from other programs, as a person brings them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a question asks for."""
+"""Questions, and the kind of answer that each asks for."""
 
 from __future__ import annotations
 

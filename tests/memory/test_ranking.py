@@ -1,4 +1,4 @@
-"""What comes first, and why."""
+"""Order of results, and its reasons."""
 
 from __future__ import annotations
 

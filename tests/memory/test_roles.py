@@ -1,4 +1,4 @@
-"""Who the user and the assistant are, and whom a question means."""
+"""Roles of user and assistant, and the one whom a question means."""
 
 from __future__ import annotations
 

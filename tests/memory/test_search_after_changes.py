@@ -1,4 +1,4 @@
-"""What a process remembers of records never changes what its searches find."""
+"""Caches of records in a process never change the results of its searches."""
 
 from __future__ import annotations
 

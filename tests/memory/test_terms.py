@@ -1,4 +1,4 @@
-"""What ranking counts is what the full-text index finds."""
+"""Terms that ranking counts are those that the full-text index finds."""
 
 from __future__ import annotations
 

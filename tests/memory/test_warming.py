@@ -1,4 +1,4 @@
-"""What the first search needs is loaded in the background, which changes no result and outlives no memory."""
+"""Parts of the first search load in the background, which changes no result and outlives no memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an audit prints, for tests of how it is shown: fifteen controls of three outcomes."""
+"""Output of an audit, for tests of how it is shown: fifteen controls of three outcomes."""
 
 from __future__ import annotations
 

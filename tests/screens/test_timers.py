@@ -1,4 +1,4 @@
-"""What the console does later is done late, and not never, where the machine stalls."""
+"""Timers of the console run late, and not never, where the machine stalls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which stacks a database has: those that were made, and those that anything was kept in."""
+"""The stacks of a database: those that were made, and those that hold anything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What several episodes taught becomes a belief, in whatever words it was said, once, with its sources."""
+"""Lessons of several episodes become a belief once, in whatever words, with its sources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was captured is looked through once, and what may be worth keeping is suggested, never kept by itself."""
+"""Suggestions from captured texts: each text is read once, and nothing is kept by itself."""
 
 from __future__ import annotations
 

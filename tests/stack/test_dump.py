@@ -1,4 +1,4 @@
-"""What a stack is told to show of itself is all of it, and comes back as it was."""
+"""Dumps of a stack: all that it is told to show, which comes back as it was."""
 
 from __future__ import annotations
 

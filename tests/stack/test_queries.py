@@ -1,4 +1,4 @@
-"""What is saved is given back, as far as it is present and fits; a limit counts what is returned."""
+"""Queries of a stack: saved memories come back, as far as they are present and fit; a limit counts returned ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a core reads of a stack is masked and checked for grants as what an agent reads by its Brain."""
+"""Reads of a stack by a core: masked and checked for grants, as an agent's reads by its Brain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was changed on both sides is merged where that is safe; else both versions are kept until somebody chooses."""
+"""Changes of both sides are merged where that is safe; else both versions stay until somebody chooses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes from another database is screened as what is saved here: personal data by scope, strangers' files held."""
+"""Records from another database are screened like saved ones: personal data by scope, strangers' files held."""
 
 from __future__ import annotations
 

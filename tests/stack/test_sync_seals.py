@@ -1,4 +1,4 @@
-"""What comes from another database is what was sealed there, by this home or by somebody who counts in it, or nothing comes."""
+"""Records from another database come as they were sealed there, by this home or one that counts in it, or not at all."""
 
 from __future__ import annotations
 

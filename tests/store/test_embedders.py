@@ -1,4 +1,4 @@
-"""Which embedder is used is a setting, and what cannot be used is said: words alone, and why."""
+"""Choice of the embedder by a setting; one that cannot be used is named, with the reason."""
 
 from __future__ import annotations
 

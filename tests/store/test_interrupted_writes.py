@@ -1,4 +1,4 @@
-"""What an interrupt within a write transaction leaves: nothing open, wherever it comes."""
+"""Interrupts within a write transaction leave nothing open, wherever they come."""
 
 from __future__ import annotations
 

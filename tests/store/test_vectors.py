@@ -1,4 +1,4 @@
-"""What is nearest is what exact comparison says, whoever wrote it, and only where it may be seen."""
+"""Nearest vectors are those of exact comparison, whoever wrote them, and only where they may be seen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a pack holds comes back to the byte, and what somebody changed since is left alone."""
+"""Files of a pack come back to the byte; files that somebody changed since are left alone."""
 
 from __future__ import annotations
 

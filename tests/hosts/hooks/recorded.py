@@ -1,4 +1,4 @@
-"""What hosts send: the files of tests/hosts/hooks/payloads, and the events that each host asks about before a call."""
+"""Payloads of hosts: the files of tests/hosts/hooks/payloads, and the events that each host asks about before a call."""
 
 from __future__ import annotations
 

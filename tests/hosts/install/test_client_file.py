@@ -1,4 +1,4 @@
-"""What a hook runs first comes from one compiled file, unless that is not what the sources say."""
+"""The first code of a hook comes from one compiled file, unless the sources have changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person who imports past sessions can rely on."""
+"""Import of past sessions, as a person uses it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which change brought which line."""
+"""Changes of past sessions, by the lines that they brought."""
 
 from __future__ import annotations
 

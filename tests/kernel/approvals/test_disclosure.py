@@ -136,7 +136,7 @@ def bank() -> Bank:
     return Bank()
 
 
-def kept(home: Path) -> list[str]:
+def request_files(home: Path) -> list[str]:
     return sorted(os.listdir(home / "open")) if (home / "open").exists() else []
 
 
@@ -307,24 +307,24 @@ def test_an_approval_from_before_is_refused_with_a_reason(bank: Bank) -> None:
 def test_what_is_kept_of_a_request_is_private_and_ends_with_it(bank: Bank, home: Path) -> None:
     with bank.open():
         pass
-    assert kept(home) == []
+    assert request_files(home) == []
     plain, used, denied, revoked = (
         bank.ask(),
         bank.ask(pin="1234"),
         bank.ask(pin="22222"),
         bank.ask(pin="33333"),
     )
-    assert kept(home) == sorted(f"{item}.json" for item in (used, denied, revoked)), plain
+    assert request_files(home) == sorted(f"{item}.json" for item in (used, denied, revoked)), plain
     assert stat.S_IMODE((home / "open").stat().st_mode) == 0o700
     assert stat.S_IMODE((home / "open" / f"{used}.json").stat().st_mode) == 0o600
     bank.approve(used)
     bank.approve(revoked)
-    assert len(kept(home)) == 3, "what was approved can be looked at until it is used"
+    assert len(request_files(home)) == 3, "what was approved can be looked at until it is used"
     assert bank.call("electricity co", 12, pin="1234").success
     with bank.open() as runtime:
         runtime.approvals.deny(denied, ADA, "no")
         runtime.approvals.revoke(revoked, ADA, "no")
-    assert kept(home) == []
+    assert request_files(home) == []
     assert bank.disclose(used).lines()[2] == 'pin = "[redacted:sensitive]"'
 
 
@@ -334,10 +334,10 @@ def test_what_killed_processes_left_behind_is_swept(bank: Bank, home: Path) -> N
         (home / "open" / name).write_text("{}")
     with bank.open() as runtime:
         assert runtime.approvals.disclose(runtime.approvals.get(approval_id)).problem == ""
-    assert kept(home) == [f".{approval_id}.json@2", f"{approval_id}.json"]
+    assert request_files(home) == [f".{approval_id}.json@2", f"{approval_id}.json"]
     bank.forge("UPDATE approvals SET expires_at = 1 WHERE id = ?", approval_id)
     with bank.open():
-        assert kept(home) == []
+        assert request_files(home) == []
 
 
 @pytest.mark.parametrize("lost", ["removed", "replaced", "link", "folder"])

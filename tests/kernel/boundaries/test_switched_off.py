@@ -1,4 +1,4 @@
-"""What is switched off is not even imported."""
+"""Boundaries that are switched off are not even imported."""
 
 from __future__ import annotations
 

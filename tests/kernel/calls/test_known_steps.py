@@ -1,4 +1,4 @@
-"""What the log says of a named step is the same whether a process asks for one step or for many."""
+"""Named steps in the log: the same whether a process asks for one or for many."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What OpenTelemetry sees of a call."""
+"""Spans and metrics of a call in OpenTelemetry."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def approve(runtime: Runtime, *functions: Callable[..., Any]) -> None:
         runtime.approvals.settle("default", *about, Label("ada"), "the test's own")
 
 
-def said(runtime: Runtime) -> str:
+def log_text(runtime: Runtime) -> str:
     """The whole log as text."""
     return "\n".join(f"{event.kind} {event.payload}" for event in runtime.log.events())
 
@@ -102,8 +102,8 @@ def test_a_call_is_on_record_with_all_its_arguments_and_gives_what_the_function_
     assert ctx.budget.tool_calls_used == 2
     reads = ["kernel.tool.dispatch"] * 2  # what only reads is not announced
     assert kinds(runtime)[-4:] == ["kernel.run.started", *reads, "kernel.run.finished"]
-    assert "{'item': 'tea', 'amount': 1}" in said(runtime)
-    assert "'host': 'python'" in said(runtime)
+    assert "{'item': 'tea', 'amount': 1}" in log_text(runtime)
+    assert "'host': 'python'" in log_text(runtime)
 
 
 def test_a_new_function_with_side_effects_is_refused_until_an_operator_approves_it(
@@ -158,8 +158,8 @@ def test_sensitive_and_injected_arguments_reach_the_function_and_no_record(runti
     with runtime.run(), pytest.raises(PermissionError, match="hunter22"):
         pay(context, "bob", pin="hunter22")
     assert seen == [(context, "hunter22")]
-    assert "hunter22" not in said(runtime)
-    assert "'to': 'bob'" in said(runtime)
+    assert "hunter22" not in log_text(runtime)
+    assert "'to': 'bob'" in log_text(runtime)
 
 
 def test_what_the_function_raises_reaches_the_caller_with_the_call_noted_on_it(runtime: Runtime) -> None:
@@ -409,8 +409,8 @@ def test_methods_are_governed_beside_their_object(runtime: Runtime) -> None:
         assert (shop.sell("tea"), shop.sell(item="milk"), other.sell("tea")) == (1, 2, 1)
         assert Shop.name() == "Shop"
         assert shop.tax(4) == 1
-    assert "'item': 'milk'" in said(runtime)
-    assert "self" not in said(runtime)
+    assert "'item': 'milk'" in log_text(runtime)
+    assert "self" not in log_text(runtime)
 
 
 def test_the_kernel_passes_its_key_and_nobody_else_sees_the_parameter(runtime: Runtime) -> None:
@@ -493,13 +493,13 @@ def test_a_kill_stops_it(runtime: Runtime) -> None:
 
 def test_two_functions_cannot_have_one_tool_id(runtime: Runtime) -> None:
     @governed(tool_id="same.id")
-    def one() -> None: ...
+    def first() -> None: ...
 
     @governed(tool_id="same.id")
     def other(much: int) -> None: ...
 
     with runtime.run():
-        one()
+        first()
         with pytest.raises(ContractError, match=r"same\.id is already registered"):
             other(1)
 

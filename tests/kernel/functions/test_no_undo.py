@@ -32,7 +32,7 @@ def runtime() -> Iterator[Runtime]:
         yield opened
 
 
-def kept(
+def note_tool(
     safety_class: SafetyClass, reversal: ReversalSpec | None = None, tool_id: str = "notes.keep"
 ) -> Callable[[str], str]:
     @governed(safety_class=safety_class, tool_id=tool_id, reversal=reversal)
@@ -49,7 +49,7 @@ def approved(runtime: Runtime, *functions: Callable[..., Any]) -> None:
 
 def test_writing_and_sending_without_undo_asks_once_for_each_agent(runtime: Runtime) -> None:
     for number, safety_class in enumerate((SafetyClass.LOCAL_WRITE, SafetyClass.NETWORK)):
-        keep = kept(safety_class)
+        keep = note_tool(safety_class)
         runtime.registry.unregister("notes.keep")
         approved(runtime, keep)
         with runtime.run("clerk"):
@@ -66,7 +66,7 @@ def test_writing_and_sending_without_undo_asks_once_for_each_agent(runtime: Runt
 
 
 def test_a_revoked_grant_and_a_denial_refuse(runtime: Runtime) -> None:
-    keep = kept(SafetyClass.LOCAL_WRITE)
+    keep = note_tool(SafetyClass.LOCAL_WRITE)
     approved(runtime, keep)
     with runtime.run("clerk"):
         with pytest.raises(ToolCallRefused) as refused:
@@ -83,14 +83,14 @@ def test_a_revoked_grant_and_a_denial_refuse(runtime: Runtime) -> None:
 
 
 def test_another_contract_is_asked_about_anew(runtime: Runtime) -> None:
-    approved(runtime, first := kept(SafetyClass.LOCAL_WRITE))
+    approved(runtime, first := note_tool(SafetyClass.LOCAL_WRITE))
     with runtime.run("clerk"):
         with pytest.raises(ToolCallRefused) as refused:
             first("milk")
         runtime.approvals.approve(refused.value.approval_id, ADA, "notes may stay")
         first("milk")
     runtime.registry.unregister("notes.keep")
-    approved(runtime, second := kept(SafetyClass.NETWORK))
+    approved(runtime, second := note_tool(SafetyClass.NETWORK))
     with runtime.run("clerk"), pytest.raises(ToolCallRefused, match="cannot be undone"):
         second("milk")
 
@@ -105,9 +105,11 @@ def test_what_can_be_undone_or_leaves_nothing_asks_nobody(row: str, home: object
     def drop(text: str) -> None: ...
 
     keep = {
-        "undone": kept(SafetyClass.LOCAL_WRITE, undone, "notes.undone"),
-        "read": kept(SafetyClass.READ_ONLY, tool_id="notes.read"),
-        "leaves nothing": kept(SafetyClass.NETWORK, ReversalSpec(ReversalClass.REVERSIBLE), "notes.sent"),
+        "undone": note_tool(SafetyClass.LOCAL_WRITE, undone, "notes.undone"),
+        "read": note_tool(SafetyClass.READ_ONLY, tool_id="notes.read"),
+        "leaves nothing": note_tool(
+            SafetyClass.NETWORK, ReversalSpec(ReversalClass.REVERSIBLE), "notes.sent"
+        ),
     }[row]
     with open_runtime() as runtime:
         approved(runtime, keep, drop)
@@ -116,7 +118,7 @@ def test_what_can_be_undone_or_leaves_nothing_asks_nobody(row: str, home: object
 
 
 def test_what_people_irreversibly_agree_to_call_by_call_stays_so(runtime: Runtime) -> None:
-    keep = kept(SafetyClass.NETWORK, ReversalSpec(ReversalClass.IRREVERSIBLE))
+    keep = note_tool(SafetyClass.NETWORK, ReversalSpec(ReversalClass.IRREVERSIBLE))
     approved(runtime, keep)
     with runtime.run("clerk"):
         for _ in range(2):
@@ -128,7 +130,7 @@ def test_what_people_irreversibly_agree_to_call_by_call_stays_so(runtime: Runtim
 
 
 def test_an_executor_of_ones_own_asks_as_the_specification_says() -> None:
-    keep = kept(SafetyClass.LOCAL_WRITE)
+    keep = note_tool(SafetyClass.LOCAL_WRITE)
     registry = ToolRegistry()
     register_governed(registry, keep)
     executor = ToolExecutor(registry, reversibility="enforce")

@@ -1,4 +1,4 @@
-"""What an operator sees in a real browser: headless Chromium, driven over its debugging protocol."""
+"""The console in a real browser: headless Chromium, driven over its debugging protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who else can reach the console in the browser: nobody."""
+"""The console in the browser is out of reach for everybody else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What keeps the console from being served at all, and who is signed for."""
+"""Reasons not to serve the console, and the operator whom it signs for."""
 
 from __future__ import annotations
 

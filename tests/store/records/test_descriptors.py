@@ -1,4 +1,4 @@
-"""What a kind's descriptor says: what a record is found by, what it may hold, how it fades, how early it is loaded."""
+"""Descriptors of kinds: texts to search by, fields, decay, and time of loading."""
 
 from __future__ import annotations
 

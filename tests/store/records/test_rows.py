@@ -1,4 +1,4 @@
-"""What a row holds where plain values are not enough, and what is refused before it gets there."""
+"""Values of rows where plain ones are not enough, and values that are refused before."""
 
 from __future__ import annotations
 

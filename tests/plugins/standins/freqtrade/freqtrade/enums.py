@@ -1,4 +1,4 @@
-"""How the bot runs."""
+"""Modes of the bot."""
 
 from __future__ import annotations
 

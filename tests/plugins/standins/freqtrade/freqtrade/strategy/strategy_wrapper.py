@@ -1,4 +1,4 @@
-"""How the bot calls a callback: an exception becomes the default."""
+"""Calls of a bot's callbacks: an exception becomes the default."""
 
 from __future__ import annotations
 
