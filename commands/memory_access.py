@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from sb.commands import output
@@ -14,9 +13,6 @@ from sb.commands.session import configuration
 
 from sb.base.duration import human_duration
 from sb.errors import DeniedError, UsageError
-
-if TYPE_CHECKING:
-    from sb.config.memory import Memory
 
 app = single()
 _KEYS = ("scope", "answer", "value", "patterns")
@@ -34,13 +30,14 @@ def access(
 ) -> None:
     """Show what holds in scopes, and which rule says so."""
     from sb.config.kinds import SCOPE
+    from sb.memory.access import answers
 
     if scope and not SCOPE.fullmatch(scope):
         raise UsageError(f"{scope!r} is not a scope", "use global, or TYPE:NAME such as project:api-v2")
     config = configuration(ctx)
     layers = config.memory.scopes.layers
     named = (scope,) if scope else dict.fromkeys(pattern for layer in layers for pattern in layer)
-    found = [(name, *answer) for name in named for answer in _answers(config.memory, name, agent)]
+    found = [(name, *answer) for name in named for answer in answers(config.memory, name, agent)]
     if scope and agent and config.agent_charters == "enforce" and config.database.exists():
         try:
             with memory(ctx, agent, scope=scope):
@@ -54,22 +51,6 @@ def access(
         output.table(("scope", "answer", "is", "by"), rows)
     else:
         note("every agent may do everything: memory.scopes has no rules")
-
-
-def _answers(settings: Memory, scope: str, agent: str) -> Iterator[tuple[str, Any, tuple[str, ...]]]:
-    """Each answer about a scope and the patterns that give it; one with parts for each part that a rule names."""
-    from sb.config.scope_patterns import any_matches
-    from sb.config.scopes import QUESTIONS, RIGHTS
-
-    for name in QUESTIONS:
-        for part in settings.scopes.parts(name, scope) or ((),):
-            value, patterns = settings.scopes.explain(name, scope, part)
-            value = value[0] if name == "retention" and value else value
-            value = any_matches(value, agent) if name in RIGHTS and agent else value
-            yield " ".join((name, *part)), value, patterns
-    readers = settings.personal_data_readers
-    seen = any_matches(readers, agent) if agent else readers
-    yield "personal_data_readers", seen, ("memory.personal_data_readers",)
 
 
 def _worded(answer: str, value: Any) -> str:

@@ -5,13 +5,15 @@ Two rules answer: `memory.scopes`, and the data scopes of an agent's charter whe
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Protocol
+from collections.abc import Iterable, Iterator
+from typing import Any, Protocol
 
-from sb.config.scopes import PROMOTE, READ, RIGHTS, SHARE, WRITE, Scopes
+from sb.config.memory import Memory
+from sb.config.scope_patterns import any_matches
+from sb.config.scopes import PROMOTE, QUESTIONS, READ, RIGHTS, SHARE, WRITE, Scopes
 from sb.errors import DeniedError
 
-__all__ = ["PROMOTE", "READ", "SHARE", "WRITE", "Rights", "ScopeRefusal"]
+__all__ = ["PROMOTE", "READ", "SHARE", "WRITE", "Rights", "ScopeRefusal", "answers"]
 
 
 class ScopeRefusal(Protocol):
@@ -73,3 +75,20 @@ class Rights:
     def chartered(self, agent: str, scope: str) -> str:
         """The reason why an agent's charter does not let it use a scope, or ""."""
         return "" if self._scope_refusal is None else self._scope_refusal(agent, scope)
+
+
+def answers(settings: Memory, scope: str, agent: str) -> Iterator[tuple[str, Any, tuple[str, ...]]]:
+    """Each answer about a scope and the patterns that give it; one with parts for each part that a rule names.
+
+    Args:
+        agent: whose rights are asked for; "" for the rules about them.
+    """
+    for name in QUESTIONS:
+        for part in settings.scopes.parts(name, scope) or ((),):
+            value, patterns = settings.scopes.explain(name, scope, part)
+            value = value[0] if name == "retention" and value else value
+            value = any_matches(value, agent) if name in RIGHTS and agent else value
+            yield " ".join((name, *part)), value, patterns
+    readers = settings.personal_data_readers
+    seen = any_matches(readers, agent) if agent else readers
+    yield "personal_data_readers", seen, ("memory.personal_data_readers",)
