@@ -10,24 +10,31 @@ from typing import Any
 
 from sb.base.values.frozen import frozen
 
-# In the order of their keys.
+# The places, in the order of their keys; each bears the name of its first view.
 SECTIONS = {
-    "home": "Home",
-    "approvals": "Approvals",
-    "contracts": "Contracts",
-    "recovery": "Recovery",
-    "runs": "Runs",
-    "memory": "Memory",
-    "log": "Log",
-    "evals": "Evals",
+    "inbox": "Inbox",
     "agents": "Agents",
+    "log": "Activity",
+    "memory": "Memory",
+    "contracts": "Rules",
 }
-# The views of a screen that has several, which are modes of their own; the first is the screen.
+# The views of a place that has several, each a mode of its own.
 VIEWS = {
-    "memory": {"memory": "Records", "review": "Review", "checkpoints": "Checkpoints"},
-    "log": {"log": "Log", "harness": "Harness"},
+    "agents": {"agents": "Agents", "runs": "Runs"},
+    "log": {"log": "Log", "calls": "Calls", "changes": "Changes", "decisions": "Decisions"},
+    "memory": {"memory": "Records", "checkpoints": "Checkpoints"},
+    "contracts": {
+        "contracts": "Tools",
+        "reversals": "Undo",
+        "grants": "Grants",
+        "harness": "Harness",
+        "evals": "Evals",
+        "eval_runs": "Eval runs",
+    },
 }
-TABS = {view: name for name, views in VIEWS.items() for view in views}  # the screen of each view
+# The modules of views whose screen does not have one of its own.
+MODULES = {"reversals": "contracts", "eval_runs": "evals"}
+TABS = {view: name for name, views in VIEWS.items() for view in views}  # the place of each view
 EVERYWHERE, LISTS, RECORDS, ASKING, PANELS = "everywhere", "lists", "records", "asking", "panels"
 DECIDE, LOOK, MOVE, CONSOLE = GROUPS = ("Decide", "Look", "Move", "Console")
 
@@ -88,38 +95,25 @@ _SHOWN = {
     "pagedown": "pgdn",
 }
 MOVING = (LISTS, RECORDS)
-VIEWED = ("approvals", "contracts", "recovery", "runs", "evals", *TABS, "agents")
+VIEWED = tuple(TABS)
+UNDONE = ("log", "calls", "changes", "runs")  # views whose records can be undone
 
 ACTIONS = (
     _deciding(
         "approve",
         "a",
         "approve",
-        "Approve what is marked, or what the cursor is on.",
-        "approvals",
-        "contracts",
+        "Approve what is marked, or what the cursor is on; of a reversal, perform it.",
+        "inbox",
     ),
-    _deciding("approve", "a", "approve", "Approve the request that the cursor is on.", "home"),
-    _deciding("approve", "a", "undo it", "Approve the reversal that waits, and run it.", "recovery"),
+    _deciding("approve", "a", "approve", "Approve what is marked, or what the cursor is on.", "contracts"),
     _deciding("approve", "a", "accept", "Save the memory that is suggested.", "memory"),
-    _deciding("approve", "a", "keep", "Keep the chosen version, or save what is suggested.", "review"),
-    _deciding("deny", "d", "deny", "Deny what is marked, or what the cursor is on.", "approvals"),
-    _deciding("deny", "d", "deny", "Deny the request that the cursor is on.", "home"),
-    _deciding("deny", "d", "dismiss", "Leave a reversal that waits undone.", "recovery"),
+    _deciding("deny", "d", "deny", "Deny or dismiss what is marked, or what the cursor is on.", "inbox"),
     _deciding("deny", "d", "dismiss", "Dismiss what is suggested.", "memory"),
-    _deciding("deny", "d", "dismiss", "Dismiss what is suggested, or keep both versions.", "review"),
-    _deciding(
-        "take_away",
-        "x",
-        "revoke",
-        "Revoke an approval that was not used yet, or a grant.",
-        "approvals",
-    ),
+    _deciding("take_away", "x", "revoke", "Revoke an approval that was not used yet.", "decisions"),
+    _deciding("take_away", "x", "revoke", "Revoke a grant.", "grants"),
     _deciding("take_away", "x", "forget", "Take memories out of every search.", "memory"),
-    _deciding("undo", "u", "undo", "Undo what a call did, after a dry run.", "recovery"),
-    _deciding(
-        "undo", "u", "undo", "Go to where this call, or what this session did last, is undone.", "runs"
-    ),
+    _deciding("undo", "u", "undo", "Undo what a call did, after a dry run.", "inbox", *UNDONE),
     _deciding("undo", "u", "recover", "Let searches find a forgotten memory again.", "memory", footer=False),
     _deciding("undo", "u", "restore", "Restore a core from this checkpoint.", "checkpoints"),
     _deciding(
@@ -127,32 +121,38 @@ ACTIONS = (
         "U",
         "undo its run",
         "Undo everything that its run did, newest first, after a dry run.",
-        "recovery",
+        "inbox",
+        *UNDONE,
         footer=False,
     ),
     _deciding(
-        "settle", "o", "settle", "Settle a call of unknown outcome: it happened, or it did not.", "recovery"
+        "settle",
+        "o",
+        "settle",
+        "Settle a call of unknown outcome: it happened, or it did not.",
+        "inbox",
+        *UNDONE,
     ),
     _deciding(
         "try_out",
         "t",
         "try",
         "Make a dry run of its undo, or ask the tool of an unknown call whether it happened.",
-        "recovery",
+        "inbox",
+        *UNDONE,
     ),
     _deciding(
         "protect", "P", "protect", "Keep a memory from being forgotten, or no longer.", "memory", footer=False
     ),
-    _deciding("lift", "L", "lift", "Lift the stop that the cursor is on.", "home"),
+    _deciding("lift", "L", "lift", "Lift the stop that the cursor is on.", "inbox"),
     _deciding(
         "mark",
         "space",
         "mark",
         "Mark the line, to decide several at once.",
-        "approvals",
+        "inbox",
         "contracts",
         "memory",
-        "review",
         footer=False,
     ),
     _deciding(
@@ -160,10 +160,9 @@ ACTIONS = (
         "M",
         "mark all",
         "Mark all that match the filter, or none of them.",
-        "approvals",
+        "inbox",
         "contracts",
         "memory",
-        "review",
         footer=False,
     ),
     Action(
@@ -171,53 +170,56 @@ ACTIONS = (
         "slash",
         "filter",
         "Show only what matches the words typed.",
-        ("log", "approvals", "runs", "memory", "harness", "evals"),
+        ("inbox", *VIEWS["log"], "runs", "memory", "harness", "evals", "eval_runs"),
         footer=True,
     ),
     Action(
-        "next_waiting(1)",
-        "n",
-        "next",
-        "Go to the next that needs you.",
-        ("approvals", "contracts", "recovery", "review"),
+        "hidden",
+        "h",
+        "all",
+        "Show what cannot be undone too, or leave it out again.",
+        ("changes",),
+        footer=True,
     ),
-    Action(
-        "next_waiting(-1)",
-        "N",
-        "previous",
-        "Go to the previous that needs you.",
-        ("approvals", "contracts", "recovery", "review"),
-    ),
+    Action("next_waiting(1)", "n", "next", "Go to the next that needs you.", ("inbox", "contracts")),
+    Action("next_waiting(-1)", "N", "previous", "Go to the previous that needs you.", ("inbox", "contracts")),
     Action(
         "next_waiting(1)",
         "n",
         "refused",
         "Go to the next call that was refused or is unknown.",
-        ("runs", "log"),
+        ("runs", *VIEWS["log"]),
     ),
     Action(
         "next_waiting(-1)",
         "N",
         "refused before",
         "Go to the refused or unknown call before.",
-        ("runs", "log"),
+        ("runs", *VIEWS["log"]),
     ),
     Action(
-        "next_waiting(1)", "n", "failing", "Go to the next case that does not hold.", ("evals",), footer=True
+        "next_waiting(1)",
+        "n",
+        "failing",
+        "Go to the next case that does not hold.",
+        ("evals", "eval_runs"),
+        footer=True,
     ),
     Action(
-        "next_waiting(-1)", "N", "failing before", "Go to the case before that does not hold.", ("evals",)
+        "next_waiting(-1)",
+        "N",
+        "failing before",
+        "Go to the case before that does not hold.",
+        ("evals", "eval_runs"),
     ),
     Action("view(1)", "right_square_bracket", "view", "Show the next view.", VIEWED, footer=True),
     Action("view(-1)", "left_square_bracket", "last view", "Show the view before.", VIEWED),
     Action(
-        "choose", "left,right", "choose", "Choose the other version of a conflict.", ("review",), footer=True
+        "choose", "left,right", "choose", "Choose the other version of a conflict.", ("inbox",), footer=True
     ),
-    Action("sort", "s", "sort", "Change the order of the list.", ("approvals", "agents"), footer=True),
+    Action("sort", "s", "sort", "Change the order of the list.", ("agents",), footer=True),
     Action("verify", "v", "verify", "Verify the whole log against its anchors.", ("log",), footer=True),
-    Action(
-        "reveal", "S", "secrets", "Show or hide the secrets in a call's arguments.", ("approvals", "recovery")
-    ),
+    Action("reveal", "S", "secrets", "Show or hide the secrets in a call's arguments.", ("inbox",)),
     Action("open", "enter", "open", "Open what the cursor is on.", (LISTS,), footer=True),
     Action("unfold", "z", "unfold", "Show long values in full, or folded.", (RECORDS,)),
     Action("copy", "c", "copy", "Copy the line, or the record, to the clipboard.", MOVING),
@@ -235,7 +237,7 @@ ACTIONS = (
     _moving("last", "G,end", "last", "Go to the last line."),
     Action("focus_next", "tab", "next panel", "Go to the next panel.", (EVERYWHERE,), group=MOVE),
     Action(
-        "back", "escape", "back", "Go one step back: filter, marks, record, Home.", (EVERYWHERE,), group=MOVE
+        "back", "escape", "back", "Go one step back: filter, marks, record, Inbox.", (EVERYWHERE,), group=MOVE
     ),
     Action(
         "last_screen", "minus", "last screen", "Go to the screen before this one.", (EVERYWHERE,), group=MOVE

@@ -1,4 +1,4 @@
-"""The Agents screen: who is at work where, and what each may do."""
+"""The agents: who is at work where, and what each may do."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from sb.screens.actions import LISTS, PANELS, RECORDS, bindings
 from sb.screens.document_view import DocumentView
 from sb.screens.panel import Panel
 from sb.screens.row_list import RowList
-from sb.screens.section import Section
 from sb.screens.state.agents import ORDERS, agent_document, read_agents
 from sb.screens.state.document import Document
 from sb.screens.state.listing import row_of
+from sb.screens.tab_view import TabView
 from textual import on
 from textual.widget import Widget
 
@@ -23,16 +23,14 @@ from sb.present.overview import AtWork
 if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed
 
-VIEWS = {"work": "At work", "all": "All"}
-EMPTY = {
-    "work": "No agent is at work.\n\n] shows all of them.",
-    "all": "No agents yet. One appears here with its first call.\n\nsb install claude-code connects a coding agent.",
-}
+EMPTY = (
+    "No agents yet. One appears here with its first call.\n\nsb install claude-code connects a coding agent."
+)
 READ_EVERY_S = 10.0  # while nothing is written: ages grow, and who is silent is no longer at work
 
 
-class AgentsScreen(Section):
-    """Agents by project, and the one under the cursor in full."""
+class AgentsScreen(TabView):
+    """Agents by project, those at work first, and the one under the cursor in full."""
 
     name_ = "agents"
     parts = ("agents", LISTS, RECORDS, PANELS)
@@ -50,17 +48,13 @@ class AgentsScreen(Section):
 
     def body(self) -> Iterable[Widget]:
         yield self.split(
-            Panel(RowList(AGENT.columns["list"], id="agents"), views=VIEWS, id="list"),
+            self.views_panel(RowList(AGENT.columns["list"], id="agents")),
             Panel(DocumentView(id="agent"), title="Agent"),
         )
 
     @property
     def rows(self) -> RowList:
         return self.query_one("#agents", RowList)
-
-    @property
-    def panel(self) -> Panel:
-        return self.query_one("#list", Panel)
 
     def refresh_records(self) -> None:
         self._read_at = self.records.clock.monotonic()
@@ -73,15 +67,12 @@ class AgentsScreen(Section):
     def _show(self, seen: AtWork) -> None:
         self._seen = seen
         self._lines = {}
-        for line in sorted(seen.agents, key=ORDERS[self._order]):
+        for line in sorted(seen.agents, key=lambda line: (not line.at_work, ORDERS[self._order](line))):
             self._lines[self._keys.setdefault((line.agent, line.project), len(self._keys))] = line
-        view = self.panel.view
-        keys = [key for key, line in self._lines.items() if view == "all" or line.at_work]
         self.rows.put({key: row_of(AGENT, line, 0) for key, line in self._lines.items()})
-        self.rows.show(keys, EMPTY[view])
-        self.panel.count({"work": seen.working, "all": seen.seen})
-        hidden = seen.seen - len(self._lines)
-        self.panel.foot(self._order, f"{hidden} more not listed" if hidden else "")
+        self.rows.show(list(self._lines), EMPTY)
+        self.console_app.view_counts[self.name_] = seen.seen
+        self.show_status()
         self._show_agent(self.rows.listing.current)
 
     @on(RowList.Highlighted)
@@ -105,12 +96,10 @@ class AgentsScreen(Section):
     def _opened(self, message: RowList.Opened) -> None:
         self.console_app.find_on("runs", self._lines[message.key].run_id)
 
-    @on(Panel.Viewed)
-    def _viewed(self) -> None:
-        self._show(self._seen)
-
-    def action_view(self, by: int) -> None:
-        self.step_view(by)
+    def summary(self) -> str:
+        hidden = self._seen.seen - len(self._lines)
+        parts = (f"{self._seen.working} at work", self._order, f"{hidden} more not listed" if hidden else "")
+        return " · ".join(filter(None, parts))
 
     def action_sort(self) -> None:
         names: Sequence[str] = list(ORDERS)

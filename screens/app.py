@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sb.screens.actions import EVERYWHERE, MOVE, SECTIONS, TABS, Action, actions, bindings
+from sb.screens.actions import EVERYWHERE, MODULES, MOVE, SECTIONS, TABS, Action, actions, bindings
 from sb.screens.ascii_glyphs import AsciiGlyphs, ascii_only
 from sb.screens.garbage import Garbage
 from sb.screens.keys_in_order import KeysInOrder
@@ -35,10 +35,9 @@ from sb.base.text import plain
 if TYPE_CHECKING:
     from sb.screens.palette import Entry
     from sb.screens.state.document import Document
-    from sb.screens.state.home import Target
     from sb.screens.state.signer import Signer
 
-    from sb.operator.attention.needs import NeedsNow
+    from sb.operator.attention.inbox import InboxNow
 
 LOOK_EVERY_S = 0.5
 TRANSITION_S = 0.01  # in which a new screen may settle before it is painted
@@ -48,10 +47,11 @@ COUNT_EVERY_S = 10.0  # while nothing is written: time runs out and ages grow
 
 
 def _screen(name: str) -> Callable[[], Screen[Any]]:
-    """Makes a section's screen, importing it then: the console starts without the others."""
+    """Makes the screen of a view, importing it then: the console starts without the others."""
 
     def make() -> Screen[Any]:
-        screen: Screen[Any] = getattr(import_module(f"sb.screens.{name}"), f"{name.capitalize()}Screen")()
+        class_name = f"{name.title().replace('_', '')}Screen"
+        screen: Screen[Any] = getattr(import_module(f"sb.screens.{MODULES.get(name, name)}"), class_name)()
         return screen
 
     return make
@@ -110,7 +110,8 @@ class ConsoleApp(KeysInOrder):
         self.trouble = ""
         self.operator = operator
         self.view_counts: dict[str, int] = {}  # how many records each view has, as far as it was read
-        self.needs_you: NeedsNow | None = None
+        self.needs_you: InboxNow | None = None
+        self.activity_filter = ""  # what was typed in a view of Activity holds in all of them
         self._counted_at: float | None = None
         self.shares = Shares()
         self.operators = NOBODY
@@ -156,7 +157,7 @@ class ConsoleApp(KeysInOrder):
         self._counted_once.wait(FIRST_ROWS_S)
         try:
             for name in (*SECTIONS, *TABS, "record", "palette", "help", "killing"):
-                import_module(f"sb.screens.{name}")
+                import_module(f"sb.screens.{MODULES.get(name, name)}")
         finally:
             if not gc.isenabled():  # whoever started us wanted the first screen first
                 self._garbage.begin()
@@ -225,7 +226,7 @@ class ConsoleApp(KeysInOrder):
             self._counted_at = self.records.clock.monotonic()
             self.section.read("needs", self.records.needs_you, self._counted)
 
-    def _counted(self, needs_you: NeedsNow) -> None:
+    def _counted(self, needs_you: InboxNow) -> None:
         self.needs_you = needs_you
         if self.section is not None and not self.paused:
             self.section.show_status()
@@ -234,16 +235,8 @@ class ConsoleApp(KeysInOrder):
 
     @property
     def needs(self) -> Mapping[str, int]:
-        """Counts of what needs you, by screen."""
-        found = self.needs_you
-        if found is None:
-            return {}
-        return {
-            "approvals": found.counts["requests"],
-            "contracts": found.counts["contracts"],
-            "recovery": found.counts["unknown"] + found.counts["reversals"],
-            "memory": found.counts["reviews"],
-        }
+        """Counts of what needs you, by place."""
+        return {"inbox": self.needs_you.total} if self.needs_you else {}
 
     def _all_sections(self) -> list[Section]:
         stacks = self._screen_stacks.values()
@@ -375,32 +368,16 @@ class ConsoleApp(KeysInOrder):
             self.open_record(int(reference))
         elif reference.startswith("run_"):
             self.find_on("log", f"run:{reference}")
-        elif reference.startswith("apr_"):
-            self.find_on("approvals", reference)
-        elif reference.startswith(("esc_", "mut_")):
-            self.find_on("recovery", reference)
+        elif reference.startswith(("apr_", "esc_")):
+            self.find_on("inbox", reference)
+        elif reference.startswith("mut_"):
+            self.find_on("changes", reference)
         elif re.fullmatch(MEMORY, reference):
             self.find_on("memory", reference)
         elif re.fullmatch(CHECKPOINT, reference):
             self.find_on("checkpoints", reference)
         else:
             self.open_record(reference)
-
-    def open_target(self, target: Target) -> None:
-        """Go where a line of Home leads."""
-        if isinstance(target.record, str) and target.section in (
-            "approvals",
-            "contracts",
-            "recovery",
-            "runs",
-            "memory",
-            "review",
-        ):
-            self.find_on(target.section, target.record)
-        elif target.record is not None:
-            self.open_record(target.record)
-        else:
-            self.go(target.section)
 
     def find_on(self, name: str, reference: str) -> None:
         """Go to a section and find something there."""

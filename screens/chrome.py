@@ -93,14 +93,15 @@ class KeyLine(Static):
         self._look = [action for action in here if not action.writes]
         self._always = [action for action in actions if EVERYWHERE in action.on]
         self._left_out: frozenset[str] = frozenset()
+        self._labels: Mapping[str, str] = {}
 
     def on_resize(self, event: events.Resize) -> None:
         self.update(self.fitting(event.size.width), layout=False)
 
-    def leave_out(self, ids: frozenset[str]) -> None:
-        """Do not name these actions while the cursor is where they do nothing."""
-        if ids != self._left_out:
-            self._left_out = ids
+    def show(self, left_out: frozenset[str], labels: Mapping[str, str]) -> None:
+        """Leave out the actions that do nothing where the cursor is, and name the others as they are called there."""
+        if (left_out, labels) != (self._left_out, self._labels):
+            self._left_out, self._labels = left_out, labels
             self.update(self.fitting(self.size.width), layout=False)
 
     def fitting(self, width: int) -> Content:
@@ -116,13 +117,15 @@ class KeyLine(Static):
         return line
 
     def _line(self, decide: Sequence[Action], look: Sequence[Action]) -> Content:
-        groups = [_keys(group) for group in (decide, look, self._always) if group]
+        groups = [self._keys(group) for group in (decide, look, self._always) if group]
         return Content.assemble(" ", Content.from_markup(" [$line]│[/] ").join(groups))
 
-
-def _keys(actions: Sequence[Action]) -> Content:
-    keys = [
-        Content.assemble((action.shown_keys.split()[0], "bold $accent"), f" {action.label}")
-        for action in actions
-    ]
-    return Content("  ").join(keys)
+    def _keys(self, actions: Sequence[Action]) -> Content:
+        labels = self._labels
+        keys = [
+            Content.assemble(
+                (action.shown_keys.split()[0], "bold $accent"), f" {labels.get(action.id, action.label)}"
+            )
+            for action in actions
+        ]
+        return Content("  ").join(keys)

@@ -156,12 +156,12 @@ class Deciding(Section):
                 declined()
                 return
             self.hold_keys()
-            self.read("decide", lambda: self._decide(items, act, reason), decided)
+            self.read("decide", lambda: self._decide(items, act, reason), written)
 
-        def decided(outcome: tuple[list[str], list[str]]) -> None:
+        def written(outcome: tuple[list[str], list[str]]) -> None:
             if not outcome[1]:
                 app.drafts.pop(question.key, None)
-            self._decided(outcome)
+            self.decided(outcome)
 
         dialog = DecisionScreen(question, app.drafts, app.signature, self._typed_ahead)
         self.app.push_screen(dialog, answered)
@@ -210,7 +210,7 @@ class Deciding(Section):
                 raise DeniedError("the key was not unlocked")
             return answer
 
-    def _decided(self, outcome: tuple[list[str], list[str]]) -> None:
+    def decided(self, outcome: tuple[list[str], list[str]]) -> None:
         done, failed = outcome
         if len(done) == 1:
             self.console_app.say(done[0])

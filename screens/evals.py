@@ -1,4 +1,4 @@
-"""The Evals screen: suites and runs of `sb agent eval`, and a case's calls beside the expected ones."""
+"""The evals of Rules: suites and runs of `sb agent eval`, and a case's calls beside the expected ones."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from sb.screens.state.evals import (
     run_nodes,
     suite_nodes,
 )
+from sb.screens.tab_view import TabView
 from textual import on
 from textual.widget import Widget
 
@@ -29,8 +30,6 @@ from sb.base.sources import MICROSECONDS
 from sb.evals.shelf import EvalShelf
 from sb.evals.summary import command_again
 
-SUITES, RUNS = "suites", "runs"
-VIEWS = {SUITES: "Suites", RUNS: "Runs"}
 EMPTY = (
     "No evals yet. They run an agent through cases, and say which hold.\n\n"
     "sb agent eval init RUN writes a first suite from a recorded run."
@@ -39,13 +38,14 @@ NO_HIT = "Nothing matches.\n\nesc clears the filter."
 READ_EVERY_S = 2.0  # runs are files: nothing in the database tells of a new one
 
 
-class EvalsScreen(Filtering):
-    """Suites with their newest run, or all runs; open lines show cases."""
+class EvalsScreen(Filtering, TabView):
+    """Suites with their newest run; open lines show cases."""
 
     name_ = "evals"
     parts = ("evals", LISTS, RECORDS, PANELS)
-    heading = "Evals"
+    heading = "Rules"
     BINDINGS = bindings("evals")
+    nodes = staticmethod(suite_nodes)
 
     def __init__(self) -> None:
         super().__init__()
@@ -59,11 +59,9 @@ class EvalsScreen(Filtering):
 
     def body(self) -> Iterable[Widget]:
         yield self.split(
-            Panel(
+            self.views_panel(
                 self.filter_box("words: a suite, a case, failed"),
                 RowList(EVAL.columns["suite"], id="evals"),
-                views=VIEWS,
-                id="list",
             ),
             Panel(DocumentView(id="eval"), title="Suite", id="detail"),
         )
@@ -71,10 +69,6 @@ class EvalsScreen(Filtering):
     @property
     def rows(self) -> RowList:
         return self.query_one("#evals", RowList)
-
-    @property
-    def panel(self) -> Panel:
-        return self.query_one("#list", Panel)
 
     @cached_property
     def _shelf(self) -> EvalShelf:
@@ -101,13 +95,13 @@ class EvalsScreen(Filtering):
             self._show_rows()
 
     def _show_rows(self) -> None:
-        listed = run_nodes if self.panel.view == RUNS else suite_nodes
-        self._listed = listed(self.saved, self._open, self.filter_text)
+        self._listed = self.nodes(self.saved, self._open, self.filter_text)
         keys = array("q", (self._key(node) for node in self._listed))
         self.rows.show(keys, NO_HIT if self.filter_text and self.saved.runs else EMPTY)
         self.rows.ask(everything=True)
-        self.panel.count({SUITES: len(self.saved.suites), RUNS: len(self.saved.runs)})
-        self.panel.foot(f"filter: {self.filter_text}" if self.filter_text else "")
+        counts = {EvalsScreen.name_: len(self.saved.suites), EvalRunsScreen.name_: len(self.saved.runs)}
+        self.console_app.view_counts.update(counts)
+        self.show_status()
         self._show_detail()
 
     def _key(self, node: Node) -> int:
@@ -145,13 +139,8 @@ class EvalsScreen(Filtering):
             self._open ^= {node}
             self._show_rows()
 
-    @on(Panel.Viewed)
-    def _viewed(self) -> None:
-        self.rows.start_over()
-        self._show_rows()
-
-    def action_view(self, by: int) -> None:
-        self.step_view(by)
+    def summary(self) -> str:
+        return f"filter: {self.filter_text}" if self.filter_text else ""
 
     def filter_changed(self) -> None:
         self._show_rows()
@@ -160,9 +149,8 @@ class EvalsScreen(Filtering):
 
     def action_next_waiting(self, by: int) -> None:
         """Go to a case that does not hold, in whichever suite or run."""
-        every = suite_nodes if self.panel.view == SUITES else run_nodes
-        opened = frozenset(node for node in every(self.saved, frozenset(), "") if not node.case)
-        nodes = every(self.saved, opened, "")
+        opened = frozenset(node for node in self.nodes(self.saved, frozenset(), "") if not node.case)
+        nodes = self.nodes(self.saved, opened, "")
         failing = [number for number, node in enumerate(nodes) if self._fails(node)]
         if not failing:
             self.console_app.say("Every case holds.")
@@ -196,3 +184,10 @@ class EvalsScreen(Filtering):
     def start_over(self) -> None:
         self.saved, self._shown, self._listed = Saved(), None, ()
         self.rows.start_over()
+
+
+class EvalRunsScreen(EvalsScreen):
+    """All runs of evals, the newest first."""
+
+    name_ = "eval_runs"
+    nodes = staticmethod(run_nodes)

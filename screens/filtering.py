@@ -59,6 +59,16 @@ class Filtering(Section):
         box.add_class("-open")
         box.focus()
 
+    def share_filter(self, text: str) -> None:
+        """Filter by what was typed elsewhere, and show it in the box."""
+        if text == self.filter_text:
+            return
+        box = self.query_one("#filter", Input)
+        with box.prevent(Input.Changed):
+            box.value = text
+        box.set_class(bool(text), "-open")
+        self.filter_by(text)
+
     def leave_part(self) -> bool:
         return self.close_filter() or super().leave_part()
 

@@ -1,4 +1,4 @@
-"""The harness view of Log: grades, control by control."""
+"""The harness audit of Rules: grades, control by control."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class HarnessScreen(Filtering, TabView):
 
     name_ = "harness"
     parts = ("harness", LISTS, RECORDS, PANELS)
-    heading = "Log"
+    heading = "Rules"
     BINDINGS = bindings("harness")
     DEFAULT_CSS = """
     HarnessScreen #score {

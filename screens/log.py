@@ -1,17 +1,20 @@
-"""The Log screen: events, filtered, as they are written, and the one under the cursor in full."""
+"""The events of Activity, filtered, as they are written, and the one under the cursor in full."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sb.screens.actions import LISTS, PANELS, RECORDS, bindings
 from sb.screens.document_view import DocumentView
+from sb.screens.handled import Handled
+from sb.screens.handlers.event import EventHandler
 from sb.screens.panel import Panel
 from sb.screens.row_list import RowList
 from sb.screens.searching import Searching
-from sb.screens.state.document import Document, Field
-from sb.screens.state.events import event_record, event_rows
+from sb.screens.state.document import Field
+from sb.screens.state.events import event_rows
 from sb.screens.state.search import LogSearch, Search
 from sb.screens.tab_view import TabView
 from textual import on
@@ -30,81 +33,88 @@ from sb.kernel.review.verification_record import (
     record_verification,
     verification_state,
 )
+from sb.log.search import LogFilter
 from sb.present.events import EVENT
 from sb.present.home import verified_words
+from sb.present.kind import Column
 
 if TYPE_CHECKING:
-    from sb.screens.state.kills import Pointed
+    from sb.screens.handlers.handler import Handler
+    from sb.screens.state.listing import Row
+    from sb.screens.state.records import Records
 
-EMPTY = "No events yet. What agents do appears here as it happens.\n\nsb demo makes some."
 FILTER_HINT = "words, kind:… agent:… tool:… run:… call:…"
-NO_HIT = "No events match.\n\nesc clears the filter."
+NO_HIT = "Nothing matches.\n\nesc clears the filter."
 
 
-class LogScreen(Searching, TabView):
-    """The log, newest first, and what the event under the cursor is about."""
+class ActivityView(Searching, Handled, TabView):
+    """Rows of the log among those of one sort, newest first, and the one under the cursor in full.
 
-    name_ = "log"
-    parts = ("log", LISTS, RECORDS, PANELS)
-    heading = "Log"
-    BINDINGS = bindings("log")
+    A filter that was typed in one view of Activity holds in the others.
+    """
 
-    @mutable
-    class Verifying(Message):
-        """So much of the log is verified."""
-
-        done: int
-        total: int
+    heading = "Activity"
+    failure = "not done"
+    over: ClassVar[type[LogFilter]]  # the events among which is looked
+    columns: ClassVar[Sequence[Column]]
+    empty: ClassVar[str]
 
     def __init__(self) -> None:
         super().__init__()
-        self.search: Search = LogSearch()
-        self._verified = ""
-        self._shown: int | None = None
+        self.search: Search = self.new_search("")
 
     def body(self) -> Iterable[Widget]:
+        rows = RowList(self.columns, id=self.name_)
         yield self.split(
-            self.views_panel(self.filter_box(FILTER_HINT), RowList(EVENT.columns["list"], id="events")),
-            Panel(DocumentView(id="event"), title="Event"),
+            self.views_panel(self.filter_box(FILTER_HINT), rows),
+            Panel(DocumentView(id="record"), title="Event"),
         )
 
     @property
     def rows(self) -> RowList:
-        return self.query_one("#events", RowList)
+        return self.query_one(f"#{self.name_}", RowList)
+
+    @cached_property
+    def handler(self) -> Handler[Any]:
+        return EventHandler(self, self.show_detail)
+
+    def reference(self, seq: int) -> str:
+        """The reference of a row for its handler."""
+        return str(seq)
+
+    def rows_of(self, records: Records, seqs: Sequence[int]) -> Mapping[int, Row]:
+        """The lines of these rows of the log; called in a worker."""
+        return event_rows(records.log(), seqs)
 
     def new_search(self, text: str) -> LogSearch:
-        return LogSearch(text)
+        return LogSearch(text, self.over)
+
+    def on_screen_resume(self, event: Any) -> None:
+        self.share_filter(self.console_app.activity_filter)
+        super().on_screen_resume(event)
+
+    def filter_changed(self) -> None:
+        self.console_app.activity_filter = self.filter_text
+        super().filter_changed()
 
     def show_found(self, notice: str) -> None:
-        nothing = notice or NO_HIT if self.search.text else EMPTY
+        nothing = notice or NO_HIT if self.search.text else self.empty
         self.rows.show(self.search.hits.keys, nothing)
         if not notice:
-            self._read_chosen()
+            self._point()
 
     @on(RowList.Wanted)
     def _wanted(self, message: RowList.Wanted) -> None:
-        self.read("rows", lambda: event_rows(self.records.log(), message.keys), self.rows.put)
+        self.read("rows", lambda: self.rows_of(self.records, message.keys), self.rows.put)
 
     @on(RowList.Highlighted)
     def _highlighted(self, message: RowList.Highlighted) -> None:
-        self._read_chosen()
+        self._point()
 
-    def _read_chosen(self) -> None:
+    def _point(self) -> None:
         seq = self.rows.listing.current
-
-        def work() -> Document:
-            return [] if seq is None else event_record(self.records.log("detail"), seq)
-
-        def done(document: Document) -> None:
-            if seq == self.rows.listing.current:
-                self.query_one(DocumentView).show(document, same_record=seq == self._shown)
-                self._shown = seq
-
-        self.read("detail", work, done)
-
-    @on(RowList.Opened)
-    def _opened(self, message: RowList.Opened) -> None:
-        self.focus_on(self.query_one(DocumentView))
+        self.handler.point_at("" if seq is None else self.reference(seq))
+        self.show_detail()
 
     def action_next_waiting(self, by: int) -> None:
         """Go to the next call that was refused, or whose outcome is unknown, as far as the filter fits it."""
@@ -123,15 +133,39 @@ class LogScreen(Searching, TabView):
             "refused", lambda: next_refused(self.records.log("search"), wanted, seq, newer=by < 0), done
         )
 
-    def pointed_at(self) -> Pointed:
-        return self.rows.listing.current
-
     def summary(self) -> str:
-        return " · ".join(filter(None, (self.search.summary() if self.search.text else "", self._verified)))
+        return self.search.summary() if self.search.text else ""
 
     def show_title(self) -> None:
-        self.console_app.view_counts["log"] = self.search.hits.total
+        self.console_app.view_counts[self.name_] = (
+            len(self.search.hits.keys) if not self.search.text else self.search.hits.total
+        )
         super().show_title()
+
+
+class LogScreen(ActivityView):
+    """The whole log, and whether it was verified."""
+
+    name_ = "log"
+    parts = ("log", LISTS, RECORDS, PANELS)
+    over = LogFilter
+    columns = EVENT.columns["list"]
+    empty = "No events yet. What agents do appears here as it happens.\n\nsb demo makes some."
+    BINDINGS = bindings("log")
+
+    @mutable
+    class Verifying(Message):
+        """So much of the log is verified."""
+
+        done: int
+        total: int
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._verified = ""
+
+    def summary(self) -> str:
+        return " · ".join(filter(None, (super().summary(), self._verified)))
 
     def refresh_records(self) -> None:
         super().refresh_records()

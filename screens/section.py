@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from sb.screens.actions import ACTIONS, DECIDE, EVERYWHERE, LISTS, PANELS, Action, actions, bindings
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sb.screens.console import Console
     from sb.screens.state.kills import Pointed
 
-    from sb.operator.attention.needs import NeedsNow
+    from sb.operator.attention.inbox import InboxNow
 
 
 class Section(Reading, Screen[None]):
@@ -87,6 +87,10 @@ class Section(Reading, Screen[None]):
         rows = self.list_in_use
         return rows is None or rows.listing.current is not None
 
+    def labels(self) -> Mapping[str, str]:
+        """Words for the line of keys, by actions, where the record under the cursor has its own."""
+        return {}
+
     @property
     def list_in_use(self) -> RowList | None:
         """The list with the focus, else the first."""
@@ -102,7 +106,7 @@ class Section(Reading, Screen[None]):
         if self.composed and listed:
             impossible = frozenset(action.id for action in actions(*self.parts) if not self.possible(action))
             for keys in self.walk_children(KeyLine):  # none before the screen is composed
-                keys.leave_out(impossible)
+                keys.show(impossible, self.labels())
 
     def after_read(self) -> None:
         self.show_keys()
@@ -192,7 +196,7 @@ class Section(Reading, Screen[None]):
         known = next((declared for declared in ACTIONS if declared.id == action), None)
         return known is None or self.console_app.allows(known)
 
-    def show_needs(self, needs_you: NeedsNow) -> None:
+    def show_needs(self, needs_you: InboxNow) -> None:
         """Show new counts of needs in the tabs."""
 
     def tick(self) -> None:
@@ -253,6 +257,6 @@ class Section(Reading, Screen[None]):
         return any(split.leave_full() for split in self.walk_children(Split))
 
     def action_back(self) -> None:
-        """Leave what is open on this screen, or go back to Home."""
+        """Leave what is open on this screen, or go back to the Inbox."""
         if not (self.leave_detail() or self.leave_part()):
-            self.console_app.go("home")
+            self.console_app.go("inbox")

@@ -42,9 +42,9 @@ class Waiting(Deciding):
         if rest:
             self.rows.select(rest[0] if by > 0 else rest[-1])
 
-    def _decided(self, outcome: tuple[list[str], list[str]]) -> None:
+    def decided(self, outcome: tuple[list[str], list[str]]) -> None:
         self._moves_on = bool(outcome[0])
-        super()._decided(outcome)
+        super().decided(outcome)
 
     def move_on(self) -> None:
         """Leave what was just decided; called once the list was read again."""

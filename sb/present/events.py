@@ -90,9 +90,10 @@ EVENT = Kind[EventLine](
     Field("verdict", lambda it, now: it.verdict, Column(WORD)),
     Field("object", lambda it, now: it.object, Column(cut=Cut.MIDDLE)),
     Field("agent", lambda it, now: it.agent, Column(11, NAMED, SOFT)),
+    Field("by", lambda it, now: it.by, Column(10, NAMED, SOFT)),
     Field("age", lambda it, now: ago(it.at, now), Column(6, tone=SOFT, right=True)),
     Field("row", lambda it, now: count(it.seq), Column(7, 90, SOFT, right=True)),
-    faces={"list": "verdict,object,agent,age,row"},
+    faces={"list": "verdict,object,agent,age,row", "decisions": "verdict,object,by,agent,age"},
 )
 
 

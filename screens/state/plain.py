@@ -2,34 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sb.screens.state.agents import read_agents
 from sb.screens.state.events import event_rows
-from sb.screens.state.home import NO_AGENT, NO_CALL, NOTHING, Home, at_work, facts, quickly, thoroughly
+from sb.screens.state.inbox import thoroughly
 from sb.screens.state.memory import memory_rows
 from sb.screens.state.records import Records
-from sb.screens.state.recovery import OPEN_VIEW, listed
+from sb.screens.state.recovery import change_rows
+from sb.screens.state.runs import call_rows
+from sb.screens.state.search import LogSearch
 
 from sb.base.sources import MICROSECONDS
 from sb.base.values.frozen import frozen
-from sb.kernel.approvals.decisions import Approvals
-from sb.kernel.calls.approval import OPEN
+from sb.kernel.approvals.queue import ApprovalQueue
+from sb.kernel.contracts import KERNEL_SURFACE, REVERSAL_SURFACE
 from sb.kernel.review.activity import RunTallies
-from sb.kernel.review.needs import CallOrigin, call_origins
+from sb.kernel.review.calls import CallFilter, DecisionFilter, UndoableFilter
 from sb.kernel.review.runs import first_events, runs_at
+from sb.log.event_log import EventLog
+from sb.log.search import LogFilter
 from sb.present.agents import AGENT
-from sb.present.approvals import REQUEST, Request
+from sb.present.approvals import GRANT
 from sb.present.contracts import CONTRACT, ordered
-from sb.present.events import EVENT
+from sb.present.events import CALL, EVENT
 from sb.present.kind import Kind
 from sb.present.memories import MEMORY
-from sb.present.overview import AtWork
+from sb.present.needs import NEED
 from sb.present.recovery import RECOVERY
 from sb.present.runs import RUN, UsedRun
 from sb.present.usage import session_cost
 from sb.store.records.store import RecordStore
+
+if TYPE_CHECKING:
+    from sb.screens.state.listing import Row
 
 T = TypeVar("T")
 MOST_ROWS = 200
@@ -48,51 +55,34 @@ class PlainScreen:
     total: int
 
 
-def _home(records: Records) -> PlainScreen:
+def _inbox(records: Records) -> PlainScreen:
+    """What waits, the highest stake first, a line each; stops and what is not enforced follow."""
     now = int(records.clock.now() * MICROSECONDS)
-    home = Home(**(quickly(records) | at_work(records) | thoroughly(records)))
-    parts = (
-        ("Needs you", home.needs(records.needs_you()), NOTHING),
-        ("Agents", home.agents(home.work or AtWork()), NO_AGENT),
-        ("Latest", home.calls(home.latest or (), now), NO_CALL),
-    )
-    rows: list[tuple[str, ...]] = []
-    for title, lines, nothing in parts:
-        texts = ["  ".join(filter(None, line.row.texts)) for line in lines] or [nothing]
-        rows += [(text,) for text in (f"# {title}", *texts)]
-    found = facts(home, now)
-    log = f"Log  {found.log}, {found.verified[0]}"
-    rows += [
-        (text,) for text in ("# Enforced", f"Enforced  {found.enforced}", log, f"Memory  {found.memory}")
-    ]
-    return PlainScreen(("",), rows, len(rows))
+    entries = [entry for group in records.needs_you().groups for entry in group.entries]
+    needs = records.describe(entries[:MOST_ROWS])
+    below = thoroughly(records)
+    shown = [*(needs[entry.key] for entry in entries[:MOST_ROWS] if entry.key in needs), *below]
+    rows = [tuple(cell.text for cell in NEED.cells(need, now, "list")) for need in shown]
+    return PlainScreen(NEED.titles("list"), rows, len(entries) + len(below))
 
 
-def _screen(records: Records, kind: Kind[T], shown: Iterable[T], total: int) -> PlainScreen:
+def _screen(
+    records: Records, kind: Kind[T], shown: Iterable[T], total: int, face: str = "plain"
+) -> PlainScreen:
     """Records as their kind says."""
     now = int(records.clock.now() * MICROSECONDS)
-    rows = [tuple(cell.text for cell in kind.cells(item, now, "plain")) for item in shown]
-    return PlainScreen(kind.titles("plain"), rows, total)
+    rows = [tuple(cell.text for cell in kind.cells(item, now, face)) for item in shown]
+    return PlainScreen(kind.titles(face), rows, total)
 
 
-def _approvals(records: Records) -> PlainScreen:
-    queue = Approvals(records.log(), records.authority())
-    numbers = queue.numbers(states=OPEN)
-    found = queue.numbered(numbers[:MOST_ROWS])
-    items = [found[number] for number in numbers[:MOST_ROWS] if number in found]
-    origins = call_origins(queue.log, {item.run_id for item in items})
-    shown = (Request(queue.disclose(it), origins.get(it.run_id, CallOrigin()).project_name) for it in items)
-    return _screen(records, REQUEST, shown, len(numbers))
+def _grants(records: Records) -> PlainScreen:
+    grants = ApprovalQueue(records.log()).grants()
+    return _screen(records, GRANT, grants[:MOST_ROWS], len(grants), "list")
 
 
-def _contracts(records: Records) -> PlainScreen:
-    entries = ordered(records.baselines("rows").entries())
+def _contracts(records: Records, surface: str = KERNEL_SURFACE) -> PlainScreen:
+    entries = ordered(records.baselines("rows", surface).entries())
     return _screen(records, CONTRACT, entries, len(entries))
-
-
-def _recovery(records: Records) -> PlainScreen:
-    found = listed(records.log(), OPEN_VIEW)
-    return _screen(records, RECOVERY, found.items, found.counts[OPEN_VIEW])
 
 
 def _runs(records: Records) -> PlainScreen:
@@ -111,11 +101,21 @@ def _newest(newest: int) -> range:
     return range(newest, max(newest - MOST_ROWS, 0), -1)
 
 
-def _log(records: Records) -> PlainScreen:
-    log = records.log()
-    newest = log.head().seq
-    rows = event_rows(log, _newest(newest))
-    return PlainScreen(EVENT.titles("list"), [row.texts for row in rows.values()], newest)
+def _rows_of(
+    over: type[LogFilter],
+    kind: Kind[Any],
+    face: str,
+    rows_of: Callable[[EventLog, Sequence[int]], dict[int, Row]],
+) -> Callable[[Records], PlainScreen]:
+    """A view of Activity: the rows of the log that a filter lets through."""
+
+    def read(records: Records) -> PlainScreen:
+        log = records.log()
+        *_, found = LogSearch("", over).look(log)
+        rows = rows_of(log, found.keys[:MOST_ROWS])
+        return PlainScreen(kind.titles(face), [row.texts for row in rows.values()], len(found.keys))
+
+    return read
 
 
 def _memory(records: Records) -> PlainScreen:
@@ -151,14 +151,17 @@ def _agents(records: Records) -> PlainScreen:
 
 
 PLAIN: dict[str, Callable[[Records], PlainScreen]] = {
-    "home": _home,
-    "approvals": _approvals,
-    "contracts": _contracts,
-    "recovery": _recovery,
+    "inbox": _inbox,
+    "agents": _agents,
     "runs": _runs,
-    "log": _log,
+    "log": _rows_of(LogFilter, EVENT, "list", event_rows),
+    "calls": _rows_of(CallFilter, CALL, "list", call_rows),
+    "changes": _rows_of(UndoableFilter, RECOVERY, "list", change_rows),
+    "decisions": _rows_of(DecisionFilter, EVENT, "decisions", event_rows),
     "memory": _memory,
     "checkpoints": _checkpoints,
+    "contracts": _contracts,
+    "reversals": lambda records: _contracts(records, REVERSAL_SURFACE),
+    "grants": _grants,
     "evals": _evals,
-    "agents": _agents,
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from sb.entity.composition import Present
     from sb.memory.operator_view import Overseer
     from sb.memory.quarantine.review import Quarantine
-    from sb.operator.attention.needs import NeedsNow, NeedsReader
+    from sb.operator.attention.inbox import InboxNow, InboxReader, Waiting
+    from sb.present.needs import Need
     from sb.present.overview import Overview
     from sb.runtime import Runtime
     from sb.stack import SQLiteStack
@@ -119,7 +120,7 @@ class Records:
         self._memories: dict[tuple[str, str], Overseer] = {}
         self._review: tuple[EventLog, ReviewQueue] | None = None
         self._reviewing = threading.Lock()
-        self._needs: tuple[EventLog, NeedsReader] | None = None
+        self._needs: tuple[EventLog, InboxReader] | None = None
         self._reading_needs = threading.Lock()
         self._overviews: dict[str, tuple[EventLog, Overview]] = {}
         self._overviewing = {"latest": threading.Lock(), "work": threading.Lock()}
@@ -225,16 +226,21 @@ class Records:
                 self._overviews[use] = log, Overview(self.config, log)
             yield self._overviews[use][1]
 
-    def needs_you(self) -> NeedsNow:
-        """Needs of a decision."""
-        from sb.operator.attention.needs import NeedsReader
+    def needs_you(self) -> InboxNow:
+        """All that waits for a decision."""
+        from sb.operator.attention.inbox import InboxReader
 
         contracts = self.baselines("needs").entries()
         with self._reading_needs:
             log = self.log("needs")
             if self._needs is None or self._needs[0] is not log:
-                self._needs = log, NeedsReader(log)
-            return self._needs[1].decisions(contracts)
+                self._needs = log, InboxReader(log)
+            return self._needs[1].now(contracts)
+
+    def describe(self, entries: Sequence[Waiting | Need]) -> dict[str, Need]:
+        """What waits as lists show it, by key; for a screenful, not for all."""
+        with self._reading_needs:
+            return self._needs[1].describe(entries) if self._needs else {}
 
     def quarantine(self, use: str) -> Quarantine:
         """The quarantine of memory, to look at or to decide in."""

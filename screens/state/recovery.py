@@ -1,105 +1,48 @@
-"""Reversals, calls with unknown outcomes and undo records as rows."""
+"""Reversals, calls with unknown outcomes and undo records: as rows, and each by its id."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping, Sequence
-from dataclasses import field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
+from sb.screens.state.listing import Row, row_of
+
+from sb.base.sources import MICROSECONDS
 from sb.base.text import shorten_middle
-from sb.base.values.frozen import frozen
+from sb.errors import NotFoundError
 from sb.kernel.calls.intents import Intent
 from sb.kernel.durable_execution.doubt import in_doubt
-from sb.kernel.recovery_loop.escalations import UNDECIDED, UNSETTLED, Escalation, Escalations, EscalationState
+from sb.kernel.recovery_loop.escalations import Escalation, Escalations, EscalationState
 from sb.kernel.reversibility.contracts import MutationRef, MutationState
 from sb.kernel.reversibility.mutations import MutationStore
 from sb.kernel.review.needs import CallOrigin, call_origins
 from sb.log.event_log import EventLog
 from sb.present.approvals import LONGEST_CALL
 from sb.present.calls import call_object
-from sb.present.recovery import CallFacts, Item
-
-OPEN_VIEW, SETTLED_VIEW, CHANGES_VIEW = "open", "settled", "changes"
-VIEWS = {OPEN_VIEW: "Open", SETTLED_VIEW: "Settled", CHANGES_VIEW: "Changes"}
-MOST_ITEMS = 200
-_ORDER = (
-    *UNDECIDED,
-    EscalationState.IN_DOUBT,
-    EscalationState.FAILED,
-    EscalationState.NO_WAY_BACK,
-    EscalationState.EXPIRED,
-)
+from sb.present.recovery import RECOVERY, CallFacts, Item
 
 
-@frozen
-class Listed:
-    """The rows of a view.
-
-    Args:
-        items: at most MOST_ITEMS, what a person has to look at first.
-        counts: how many each view has.
-    """
-
-    view: str = OPEN_VIEW
-    items: Sequence[Item] = ()
-    counts: Mapping[str, int] = field(default_factory=dict)
-
-
-def listed(log: EventLog, view: str, known: MutableMapping[str, CallFacts] | None = None) -> Listed:
-    """Read a view: what is open (the soonest to run out first), what was settled, or every change.
-
-    Args:
-        known: calls that were read before; those that are read now are added.
-    """
-    store, doubtful = MutationStore(log), in_doubt(log)
-    escalations = Escalations(log).page(limit=0)
-    unclear = {intent.reverses for intent in doubtful}
-
-    def under_way(mutation_id: str) -> bool:
-        return store.number(mutation_id) not in unclear
-
-    if view == CHANGES_VIEW:
-        items = [
-            Item(
-                ref,
-                3 * store.number(ref.mutation_id),
-                ref.state is MutationState.REVERSING and under_way(ref.mutation_id),
-            )
-            for ref in store.newest(limit=MOST_ITEMS)
-        ]
-    elif view == SETTLED_VIEW:
-        recent = Escalations(log).page(everything=True, limit=MOST_ITEMS + len(escalations))
-        settled = [escalation for escalation in recent if escalation.state not in UNSETTLED][:MOST_ITEMS]
-        items = [Item(escalation, 3 * escalation.number + 1) for escalation in settled]
-    else:
-        items = [
-            Item(
-                escalation,
-                3 * escalation.number + 1,
-                escalation.state is EscalationState.IN_DOUBT and under_way(escalation.mutation_id),
-            )
-            for escalation in escalations
-        ]
-        items += [Item(intent, 3 * intent.id + 2) for intent in doubtful]
-        items = sorted(items, key=_urgency)[:MOST_ITEMS]
-    rows = log.database.query("SELECT (SELECT count(*) FROM escalations), (SELECT count(*) FROM mutations)")
-    counts = {
-        OPEN_VIEW: len(escalations) + len(doubtful),
-        SETTLED_VIEW: rows[0][0] - len(escalations),
-        CHANGES_VIEW: rows[0][1],
-    }
-    return Listed(view, _described(log, items, known if known is not None else {}), counts)
+def change_rows(log: EventLog, seqs: Sequence[int]) -> dict[int, Row]:
+    """The lines of undo records, by the rows of the log under which they stand."""
+    store, now = MutationStore(log), int(log.clock.now() * MICROSECONDS)
+    unclear = {intent.reverses for intent in in_doubt(log)}
+    rows = {}
+    for seq in seqs:
+        ref = store.for_call(f"mut_{seq}")
+        if ref is not None:
+            reversing = ref.state is MutationState.REVERSING and log.first_id + seq not in unclear
+            rows[seq] = Item(ref, 3 * seq, reversing)
+    described = _described(log, list(rows.values()))
+    return {seq: row_of(RECOVERY, item, now) for seq, item in zip(rows, described, strict=True)}
 
 
-def _described(log: EventLog, items: Sequence[Item], known: MutableMapping[str, CallFacts]) -> list[Item]:
+def _described(log: EventLog, items: Sequence[Item]) -> list[Item]:
     """The same with their calls and projects."""
     origins = call_origins(log, {item.about.run_id for item in items})
-    for item in items:
-        if item.about.call_id not in known:
-            known[item.about.call_id] = call_facts(log, item.about)
     return [
         replace(
             item,
-            call=known[item.about.call_id],
+            call=call_facts(log, item.about),
             project=origins.get(item.about.run_id, CallOrigin()).project_name,
         )
         for item in items
@@ -115,20 +58,44 @@ def call_facts(log: EventLog, about: Escalation | Intent | MutationRef) -> CallF
     return CallFacts(shorten_middle(call_object(about.tool_id, args), LONGEST_CALL), at)
 
 
-def _urgency(item: Item) -> tuple[int, int]:
-    if item.decidable:
-        return 0, item.ends_at or 0
-    standing = item.about.state if isinstance(item.about, Escalation) else EscalationState.IN_DOUBT
-    return (_ORDER.index(standing) if standing in _ORDER else len(_ORDER)), -item.key
+def item_of(log: EventLog, reference: str) -> Item | None:
+    """The item of an id, None where nothing is called so.
+
+    Args:
+        reference: of an undo record, an escalation, a request for a reversal, or a call: what waits of it comes first.
+    """
+    store, doubtful = MutationStore(log), in_doubt(log)
+    intent = next((it for it in doubtful if it.call_id == reference), None)
+    escalation = None if intent or reference.startswith("mut_") else _escalation(log, reference)
+    ref = (
+        None
+        if intent or escalation
+        else store.for_call(reference) or store.for_call(store.resolve(reference))
+    )
+    about = intent or escalation or ref
+    if about is None:
+        return None
+    unclear = {it.reverses for it in doubtful}
+    reverses = "" if isinstance(about, Intent) else about.mutation_id
+    reversing = about.state in (EscalationState.IN_DOUBT, MutationState.REVERSING) if reverses else False
+    under_way = reversing and store.number(reverses) not in unclear
+    return _described(log, [Item(about, _key(about, store), under_way)])[0]
 
 
-def located(log: EventLog, reference: str) -> Listed:
-    """The first view that shows what has this id; without items when none does."""
-    for view in VIEWS:
-        found = listed(log, view)
-        if any(item.known_as(reference) for item in found.items):
-            return found
-    return Listed()
+def _escalation(log: EventLog, reference: str) -> Escalation | None:
+    """The escalation of an id; of a call only while it waits."""
+    try:
+        found = Escalations(log).get(reference)
+    except NotFoundError:
+        return None
+    return found if found.unsettled or not reference.startswith("call_") else None
+
+
+def _key(about: Escalation | Intent | MutationRef, store: MutationStore) -> int:
+    """A number that no other item has."""
+    if isinstance(about, MutationRef):
+        return 3 * store.number(about.mutation_id)
+    return 3 * about.number + 1 if isinstance(about, Escalation) else 3 * about.id + 2
 
 
 def possible_actions(item: Item, now: int) -> frozenset[str]:

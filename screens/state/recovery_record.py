@@ -343,8 +343,12 @@ class RunPlan:
         return f"{shorten(about, LONGEST_OBJECT)}: {plan.detail}" if plan else "this run has no undo records"
 
 
-def run_question(item: Item, run: RunPlan) -> Question:
-    """The question before the whole run of an item is undone."""
+def run_question(run_id: str, who: str, run: RunPlan) -> Question:
+    """The question before a whole run is undone.
+
+    Args:
+        who: its agent and project.
+    """
     plans = [(about, plan) for about, plan in run.plans if plan.ref.reversal_tool]
     lines = [
         f"{shorten(about, LONGEST_OBJECT)}: {'' if plan.ok else 'NO: '}{shorten(plan.detail, 200)}"
@@ -355,8 +359,8 @@ def run_question(item: Item, run: RunPlan) -> Question:
     lines += [f"{shorten(about, LONGEST_OBJECT)}: outcome unknown, left as it is" for about in run.doubtful]
     steps, without = len(plans), len(run.plans) - len(plans)
     left = f"{counted(without, 'call')} without undo" if without else ""
-    facts = (("Left", left), ("Agent", item.who), ("Run", item.about.run_id))
+    facts = (("Left", left), ("Agent", who), ("Run", run_id))
     consequence = "Newest first, one by one. After one that fails, only calls on other files follow."
     title = f"Undo all of its run: {counted(steps, 'call')}"
     word = str(steps) if steps > 1 else ""
-    return Question(title, tuple(lines), facts, consequence, (item.about.run_id,), word)
+    return Question(title, tuple(lines), facts, consequence, (run_id,), word)

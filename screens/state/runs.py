@@ -20,11 +20,9 @@ from sb.base.values.frozen import frozen
 from sb.kernel.reversibility.mutations import MutationStore
 from sb.kernel.review.activity import RunTallies
 from sb.kernel.review.calls import (
-    CallFilter,
     CallRecord,
     RefusedFilter,
     Turn,
-    all_calls,
     calls_at,
     next_refused,
     run_calls,
@@ -170,14 +168,6 @@ class RunRows:
                 rows[node.key] = _turn(turn, node in tree.open, now)
         return rows
 
-    def call_rows(self, keys: Sequence[int]) -> dict[int, Row]:
-        """Calls by their keys, in a list of calls alone."""
-        log, now = self._records.log("rows of runs"), self._now()
-        found = calls_at(log, [node_of(key).first for key in keys])
-        return {
-            Node(CALL, first).key: row_of(events.CALL, call_line(call), now) for first, call in found.items()
-        }
-
     def _session(self, run: Run, unfolded: bool, now: int) -> Row:
         assert self._tallies is not None
         tally, used = self._tallies.of(run.run_id), session_cost(self._records.config, run.run_id)
@@ -199,13 +189,12 @@ def _branch(call: CallRecord, depth: int) -> Row:
     return Row(events.CALL.cells(call_line(call), 0, "branch"), depth=depth, columns=TREE_COLUMNS[depth])
 
 
-def newer_calls(log: EventLog, words: str, known: array[int], read_to: int) -> tuple[array[int], int]:
-    """The first events of all calls that fit, newest first, and the row up to which they were read."""
-    newest = log.head().seq
-    found = array("q")
-    for step in all_calls(log, CallFilter.parse(words), newest=newest, after=read_to):
-        found.extend(step.seqs)
-    return found + known, newest
+def call_rows(log: EventLog, seqs: Sequence[int]) -> dict[int, Row]:
+    """Calls by their first events, in a list of calls alone."""
+    now = int(log.clock.now() * MICROSECONDS)
+    return {
+        first: row_of(events.CALL, call_line(call), now) for first, call in calls_at(log, list(seqs)).items()
+    }
 
 
 def document(records: Records, tree: Tree, node: Node) -> list[Field]:
@@ -305,11 +294,11 @@ def path_to(log: EventLog, call: int) -> list[Node]:
     return [Node(SESSION, first), *turns]
 
 
-def undo_reference(log: EventLog, node: Node) -> str:
-    """The id under which Recovery lists a call, or what a session changed last; "" where there is nothing to undo."""
+def undone_of(log: EventLog, node: Node) -> tuple[str, str, str]:
+    """The agent, the run that can be undone whole, and the call; "" for each that the line is not about."""
     if node.kind == SESSION:
         run = runs_at(log, [node.first]).get(node.first)
-        changes = MutationStore(log).of_run(run.run_id) if run else []
-        return changes[-1].mutation_id if changes else ""
-    call = calls_at(log, [node.first]).get(node.first)
-    return call.call_id if call and (call.in_doubt or call.undo_record) else ""
+        changed = run is not None and bool(MutationStore(log).of_run(run.run_id))
+        return (run.agent, run.run_id, "") if run and changed else ("", "", "")
+    call = calls_at(log, [node.first]).get(node.first) if node.kind == CALL else None
+    return (call.agent, "", call.call_id) if call else ("", "", "")

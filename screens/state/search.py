@@ -55,17 +55,22 @@ class Search(ABC):
 
 
 class LogSearch(Search):
-    """One filter over the log."""
+    """One filter over the log.
+
+    Args:
+        over: the events among which is looked.
+    """
 
     noun = "event"
 
-    def __init__(self, text: str = "") -> None:
+    def __init__(self, text: str = "", over: type[LogFilter] = LogFilter) -> None:
         super().__init__(text)
-        self._wanted = LogFilter.parse(text)
+        self._wanted = over.parse(text)
+        self._everything = over is LogFilter and not self._wanted
 
     def look(self, log: EventLog) -> Iterator[Found]:
         newest = log.head().seq
-        if not self._wanted:
+        if self._everything:
             yield Found(range(newest, 0, -1), newest, True)
             return
         before = self.hits if self.hits.complete else Found((), 0, False)

@@ -17,7 +17,27 @@ from sb.kernel.review.activity import ASKS, REFUSES
 from sb.kernel.run_context import RECOVERY_AGENT, SUBAGENT
 from sb.log.event import EVENT_COLUMNS, SEQ_MASK, Event
 from sb.log.event_log import EventLog
-from sb.log.kinds import BUDGET_EXCEEDED, SESSION_TURN, TOOL_DISPATCH, TOOL_POLICY_BLOCKED
+from sb.log.kinds import (
+    APPROVAL_APPROVED,
+    APPROVAL_DENIED,
+    APPROVAL_REVOKED,
+    BASELINE_CHANGED,
+    BUDGET_EXCEEDED,
+    GRANT_MADE,
+    GRANT_REVOKED,
+    INCIDENT_CLOSED,
+    INCIDENT_OPENED,
+    KILL_LIFTED,
+    KILL_THROWN,
+    OPERATOR_CHANGED,
+    RECOVERY_DISMISSED,
+    RECOVERY_PURGED,
+    RECOVERY_SETTLED,
+    SESSION_TURN,
+    TOOL_DISPATCH,
+    TOOL_POLICY_BLOCKED,
+    WORKFLOW_SETTLED,
+)
 from sb.log.search import Clause, LogFilter, Step, events_at, search
 
 SOON = 500  # rows of the log within which most calls end
@@ -41,6 +61,51 @@ class CallFilter(LogFilter):
         """That of the filter, on events that begin a call."""
         sql, parameters = super().condition()
         return f"{self.ALWAYS} AND {sql}", parameters
+
+
+class ChangeFilter(LogFilter):
+    """Filter on outcomes of calls that left an undo record, with a way back or without one."""
+
+    ALWAYS: ClassVar[str] = "id IN (SELECT id FROM mutations)"
+
+    def condition(self) -> Clause:
+        """That of the filter, on such outcomes."""
+        sql, parameters = super().condition()
+        return f"{self.ALWAYS} AND {sql}", parameters
+
+
+class UndoableFilter(ChangeFilter):
+    """Filter on outcomes of calls that have a way back, whether or not it was taken."""
+
+    ALWAYS = f"{ChangeFilter.ALWAYS} AND coalesce(json_valid(payload) AND json_extract(payload, '$.no_way_back'), 0) = 0"
+
+
+class DecisionFilter(LogFilter):
+    """Filter on what people decided: requests, grants, contracts, reversals, stops, operators and incidents."""
+
+    KINDS: ClassVar[tuple[str, ...]] = (
+        APPROVAL_APPROVED,
+        APPROVAL_DENIED,
+        APPROVAL_REVOKED,
+        GRANT_MADE,
+        GRANT_REVOKED,
+        BASELINE_CHANGED,
+        RECOVERY_DISMISSED,
+        RECOVERY_SETTLED,
+        RECOVERY_PURGED,
+        WORKFLOW_SETTLED,
+        KILL_THROWN,
+        KILL_LIFTED,
+        OPERATOR_CHANGED,
+        INCIDENT_OPENED,
+        INCIDENT_CLOSED,
+    )
+
+    def condition(self) -> Clause:
+        """That of the filter, on such events."""
+        sql, parameters = super().condition()
+        kinds = ", ".join(f"'{kind}'" for kind in self.KINDS)
+        return f"kind IN ({kinds}) AND {sql}", parameters
 
 
 class RefusedFilter(LogFilter):

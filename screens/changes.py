@@ -1,0 +1,55 @@
+"""The changes of Activity: calls that left an undo record, the newest first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from sb.screens.actions import LISTS, PANELS, RECORDS, bindings
+from sb.screens.handlers.recovery import RecoveryHandler
+from sb.screens.log import ActivityView
+from sb.screens.state.recovery import change_rows
+from sb.screens.state.search import LogSearch
+
+from sb.kernel.review.calls import ChangeFilter, UndoableFilter
+from sb.present.recovery import RECOVERY
+
+if TYPE_CHECKING:
+    from sb.screens.state.listing import Row
+    from sb.screens.state.records import Records
+
+
+class ChangesScreen(ActivityView):
+    """What can be undone; what has no way back is left out until it is asked for."""
+
+    name_ = "changes"
+    parts = ("changes", LISTS, RECORDS, PANELS)
+    over = UndoableFilter
+    columns = RECOVERY.columns["list"]
+    empty = "Nothing that can be undone yet.\n\nh shows what cannot be undone too."
+    BINDINGS = bindings("changes")
+    _everything = False  # also what cannot be undone
+
+    @cached_property
+    def handler(self) -> RecoveryHandler:
+        return RecoveryHandler(self, self.show_detail)
+
+    def reference(self, seq: int) -> str:
+        return f"mut_{seq}"
+
+    def rows_of(self, records: Records, seqs: Sequence[int]) -> Mapping[int, Row]:
+        return change_rows(records.log(), seqs)
+
+    def new_search(self, text: str) -> LogSearch:
+        return LogSearch(text, ChangeFilter if self._everything else UndoableFilter)
+
+    def summary(self) -> str:
+        return " · ".join(filter(None, (super().summary(), "all" if self._everything else "")))
+
+    def action_hidden(self) -> None:
+        """Show what cannot be undone too, or leave it out again."""
+        self._everything = not self._everything
+        self.rows.start_over()
+        self.filter_changed()
+        self.show_status()

@@ -1,0 +1,20 @@
+"""The decisions of Activity: what people approved, denied, stopped and settled, the newest first."""
+
+from __future__ import annotations
+
+from sb.screens.actions import LISTS, PANELS, RECORDS, bindings
+from sb.screens.log import ActivityView
+
+from sb.kernel.review.calls import DecisionFilter
+from sb.present.events import EVENT
+
+
+class DecisionsScreen(ActivityView):
+    """Decisions, each with who made it; an approval that was not used yet can be taken back."""
+
+    name_ = "decisions"
+    parts = ("decisions", LISTS, RECORDS, PANELS)
+    over = DecisionFilter
+    columns = EVENT.columns["decisions"]
+    empty = "Nobody has decided anything yet.\n\n1 shows what waits for you."
+    BINDINGS = bindings("decisions")

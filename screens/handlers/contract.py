@@ -1,0 +1,85 @@
+"""The handler of contracts: what changed in one, and its approval."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from sb.screens.deciding import Deciding
+from sb.screens.handlers.handler import Handler
+from sb.screens.state.contracts import contract_document, contract_question
+from sb.screens.state.document import Document
+
+from sb.base.values.frozen import frozen
+from sb.kernel.authority.signing import Decider
+from sb.kernel.baselines.store import Baseline, ContractEntry
+from sb.kernel.contracts import KERNEL_SURFACE
+from sb.log.event import Subject
+from sb.present.contracts import approved_contracts
+
+if TYPE_CHECKING:
+    from sb.screens.state.kills import Pointed
+
+
+@frozen
+class ReadContract:
+    """A contract, and who approved which version of it."""
+
+    entry: ContractEntry
+    history: Sequence[Baseline]
+
+
+class ContractHandler(Handler[ReadContract]):
+    """Approves contracts of tools, or of how they are undone; a reference is the name of a tool.
+
+    Args:
+        surface: of the contracts.
+    """
+
+    title = "Contract"
+
+    def __init__(self, screen: Deciding, changed: Callable[[], None], surface: str = KERNEL_SURFACE) -> None:
+        super().__init__(screen, changed)
+        self._surface = surface
+
+    def load(self, reference: str) -> ReadContract | None:
+        store = self.records.baselines("rows", self._surface)
+        return ReadContract(store.entry(reference), store.history(reference))
+
+    def document(self) -> Document:
+        return [] if self.item is None else contract_document(self.item.entry, self.item.history, self.now())
+
+    def possible(self, action: str) -> bool:
+        return action == "approve" and self.item is not None and self.item.entry.approvable
+
+    def command(self) -> str:
+        return f"sb runtime-guard show {self._surface} {shlex.quote(self.reference)}"
+
+    def pointed_at(self) -> Pointed:
+        return Subject(tool_id=self.reference) if self.reference else None
+
+    def approve(self, references: Sequence[str] = ()) -> None:
+        self.chosen(references, self._ask)
+
+    def _ask(self, found: list[ReadContract]) -> None:
+        looked_at = self.item.entry if self.item else None
+        for read in found:
+            same = looked_at is not None and read.entry.tool_id == looked_at.tool_id
+            if same and looked_at and read.entry.live_fingerprint != looked_at.live_fingerprint:
+                self.item = read
+                self.changed()
+                self.say(
+                    f"{read.entry.tool_id} changed while you looked at it: review it again, then press a"
+                )
+                return
+        entries = [read.entry for read in found if read.entry.approvable]
+        if entries:
+            self.screen.ask(contract_question(entries, self._surface), [entries], self._approve)
+        else:
+            self.say("nothing to approve: this contract is approved, or missing")
+
+    def _approve(self, entries: list[ContractEntry], by: Decider, reason: str) -> str:
+        contracts = {entry.tool_id: entry.live_fingerprint for entry in entries}
+        self.records.baselines("write", self._surface).approve(contracts, by, reason)
+        return approved_contracts(list(contracts), self._surface)

@@ -1,0 +1,116 @@
+"""The handler of what waits in memory: conflicts between copies, quarantined memories, and suggestions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from sb.screens.deciding import Deciding
+from sb.screens.handlers.handler import Handler
+from sb.screens.state.document import Document
+from sb.screens.state.memory import change, question
+from sb.screens.state.review import (
+    BOTH,
+    LOCAL,
+    REMOTE,
+    Reviewed,
+    conflict_question,
+    decide_quarantine,
+    quarantine_question,
+    resolve,
+    reviewed,
+    versions,
+)
+
+from sb.kernel.authority.signing import Decider
+from sb.log.event import Subject
+from sb.present.memories import Record
+from sb.stack.review_queue import ReviewItem, ReviewKind
+
+if TYPE_CHECKING:
+    from sb.screens.state.kills import Pointed
+
+_LABELS = {
+    ReviewKind.CONFLICT: {"approve": "keep this", "deny": "keep both"},
+    ReviewKind.QUARANTINE: {"approve": "release", "deny": "purge"},
+    ReviewKind.SUGGESTED: {"approve": "accept", "deny": "dismiss"},
+}
+DECIDED = (ReviewKind.CONFLICT, ReviewKind.QUARANTINE, ReviewKind.SUGGESTED)
+
+
+class ReviewHandler(Handler[Reviewed]):
+    """Accepts, dismisses, releases, purges, and chooses between two versions."""
+
+    title = "Memory"
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        return _LABELS.get(self.item.item.kind, {}) if self.item else {}
+
+    def __init__(self, screen: Deciding, changed: Callable[[], None]) -> None:
+        super().__init__(screen, changed)
+        self._keeps = LOCAL  # of a conflict's two versions
+
+    def point_at(self, reference: str) -> None:
+        if reference != self.reference:
+            self._keeps = LOCAL
+        super().point_at(reference)
+
+    def load(self, reference: str) -> Reviewed | None:
+        with self.records.review() as queue:
+            items = queue.items()
+        item = next((item for item in items if item.reference == reference), None)
+        return None if item is None else reviewed(self.records, item)
+
+    def document(self) -> Document:
+        return [] if self.item is None else versions(self.item, self._keeps)
+
+    def possible(self, action: str) -> bool:
+        if self.item is None:
+            return False
+        if action == "choose":
+            return self.item.item.kind is ReviewKind.CONFLICT
+        return action in ("approve", "deny") and self.item.item.kind in DECIDED
+
+    def pointed_at(self) -> Pointed:
+        return Subject(agent=self.item.item.record["agent"]) if self.item else None
+
+    def choose(self) -> None:
+        """Choose the other version of a conflict."""
+        if self.item is not None and self.item.conflict is not None:
+            self._keeps = REMOTE if self._keeps == LOCAL else LOCAL
+            self.changed()
+
+    def approve(self, references: Sequence[str] = ()) -> None:
+        self.chosen(references, partial(self._answer, "accept", self._keeps))
+
+    def deny(self, references: Sequence[str] = ()) -> None:
+        self.chosen(references, partial(self._answer, "dismiss", BOTH))
+
+    def _answer(self, verb: str, keep: str, found: Sequence[Reviewed]) -> None:
+        """Accept or dismiss suggestions, release or purge what is quarantined, or resolve a conflict."""
+        by_kind = {kind: [read for read in found if read.item.kind is kind] for kind in DECIDED}
+        suggested = [read.item.record for read in by_kind[ReviewKind.SUGGESTED]]
+        quarantined = [read.item for read in by_kind[ReviewKind.QUARANTINE]]
+        conflicts = [read for read in by_kind[ReviewKind.CONFLICT] if read.conflict is not None]
+        if quarantined and not suggested:
+            which = "release" if verb == "accept" else "purge"
+            asked = quarantine_question(quarantined, which)
+            self.screen.ask(asked, quarantined, partial(self._review_quarantined, which))
+        elif suggested:
+            self.screen.ask(question(verb, suggested), suggested, partial(self._change, verb))
+        elif conflicts:
+            asked = conflict_question(conflicts[0], keep)
+            self.screen.ask(asked, [conflicts[0].item], partial(self._resolve, keep))
+        else:
+            self.say(f"nothing to {verb} here")
+
+    def _change(self, verb: str, record: Record, by: Decider, reason: str) -> str:
+        return change(self.records, verb, record, by.name, reason)
+
+    def _review_quarantined(self, verb: str, item: ReviewItem, by: Decider, reason: str) -> str:
+        return decide_quarantine(self.records, verb, item, by, reason)
+
+    def _resolve(self, keep: str, item: ReviewItem, by: Decider, reason: str) -> str:
+        return resolve(self.records, item, keep, by.name, reason)

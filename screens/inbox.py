@@ -1,0 +1,261 @@
+"""The Inbox: all that waits for a person, ranked by stake, and the record under the cursor in full."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from sb.screens.actions import LISTS, PANELS, RECORDS, Action, bindings
+from sb.screens.document_view import DocumentView
+from sb.screens.filtering import Filtering
+from sb.screens.handled import Handled
+from sb.screens.handlers.contract import ContractHandler
+from sb.screens.handlers.finding import FindingHandler
+from sb.screens.handlers.kill import KillHandler
+from sb.screens.handlers.recovery import RecoveryHandler
+from sb.screens.handlers.request import RequestHandler
+from sb.screens.handlers.review import ReviewHandler
+from sb.screens.panel import Panel
+from sb.screens.row_list import RowList
+from sb.screens.state.document import Document, Field
+from sb.screens.state.inbox import NOTHING, InboxLines, at_work, thoroughly
+from sb.screens.toned import bars
+from sb.screens.waiting import Waiting
+from textual import on
+from textual.content import Content
+from textual.events import Resize
+from textual.widget import Widget
+from textual.widgets import Static
+
+from sb.base.fitting import count
+from sb.present.needs import NEED, Need
+from sb.present.overview import AtWork
+
+if TYPE_CHECKING:
+    from sb.screens.handlers.handler import Handler
+
+    from sb.operator.attention.inbox import Group, InboxNow
+
+NO_HIT = "Nothing matches.\n\nesc clears the filter."
+BAR = 10  # cells of the day's budget
+READ_EVERY_S = 10.0  # while nothing is written: ages grow
+DAY_FROM = 100  # cells from which on the calls of each hour stand beside the figures of today
+
+
+class InboxScreen(Filtering, Handled, Waiting):
+    """What waits, the highest stake first; alike requests are one line, which `enter` opens."""
+
+    name_ = "inbox"
+    parts = ("inbox", LISTS, RECORDS, PANELS)
+    heading = "Inbox"
+    failure = "not decided"
+    BINDINGS = bindings("inbox")
+    DEFAULT_CSS = """
+    InboxScreen #today { height: 1; padding: 0 1; color: $text; text-wrap: nowrap; text-overflow: ellipsis; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines = InboxLines()
+        self._work = AtWork()
+        self._needs: dict[str, Need] = {}  # by key, of what was read for the screen
+        self._wanted = ""  # a reference for the cursor, once it is in the list
+        self._read_at: float | None = None
+
+    def body(self) -> Iterable[Widget]:
+        yield Static(id="today")
+        box = self.filter_box("words, agent:… tool:… effect:… amount>… since:…")
+        first = Panel(box, RowList(NEED.columns["list"], id="waiting"), title="Needs you", id="first")
+        yield self.split(first, Panel(DocumentView(id="need"), title="Record"))
+
+    @property
+    def rows(self) -> RowList:
+        return self.query_one("#waiting", RowList)
+
+    @cached_property
+    def _handlers(self) -> Mapping[str, Handler[Any]]:
+        recovery = RecoveryHandler(self, self.show_detail)
+        return {
+            "request": RequestHandler(self, self.show_detail),
+            "unknown": recovery,
+            "reversal": recovery,
+            "contract": ContractHandler(self, self.show_detail),
+            "review": ReviewHandler(self, self.show_detail),
+            "kill": KillHandler(self, self.show_detail),
+            "finding": FindingHandler(self, self.show_detail, self._finding),
+        }
+
+    @property
+    def handler(self) -> Handler[Any] | None:
+        entry = self.lines.entry(self.rows.listing.current)
+        return self._handlers[entry.kind] if entry else None
+
+    def _finding(self, reference: str) -> Need | None:
+        return next((need for need in self._needs.values() if need.reference == reference), None)
+
+    def on_mount(self) -> None:
+        self.console_app.count_needs()  # while the screen is laid out
+
+    def refresh_records(self) -> None:
+        if self.console_app.needs_you is None:  # what needs you comes first; the rest would slow it down
+            if not self.is_reading("needs"):
+                self.console_app.count_needs()
+            return
+        self.show_needs(self.console_app.needs_you)
+        self._read_rest()
+
+    def _read_rest(self) -> None:
+        self._read_at = self.records.clock.monotonic()
+        self.read("inbox, agents", lambda: at_work(self.records), self._show_work)
+        self.read("inbox, thoroughly", lambda: thoroughly(self.records), self._show_thorough)
+
+    def tick(self) -> None:
+        if self._read_at is not None and self.records.clock.monotonic() - self._read_at >= READ_EVERY_S:
+            self.refresh_records()
+
+    def show_needs(self, needs_you: InboxNow) -> None:
+        self.lines.show(needs_you.groups)
+        self._show()
+        if self._read_at is None:
+            self.call_after_refresh(self._read_rest)  # once these rows are painted
+
+    def _show_thorough(self, needs: Sequence[Need]) -> None:
+        self._needs |= {need.key: need for need in needs}
+        self.lines.show_below(needs)
+        self._show()
+
+    def _show(self) -> None:
+        self.rows.show(self.lines.keys, NO_HIT if self.filter_text else NOTHING)
+        if self._wanted:
+            self._select_wanted()
+        self.move_on()
+        self._point()
+        self.show_status()
+
+    @on(RowList.Wanted)
+    def _rows_wanted(self, message: RowList.Wanted) -> None:
+        entries = self.lines.entries_of(message.keys)
+
+        def done(needs: Mapping[str, Need]) -> None:
+            self._needs |= needs
+            self.rows.put(self.lines.rows(message.keys, self._needs, self.now()))
+
+        self.read("rows", lambda: self.records.describe(entries), done)
+
+    def now(self) -> int:
+        """Microseconds since the epoch."""
+        return int(self.records.clock.now() * 1e6)
+
+    @on(RowList.Highlighted)
+    def _highlighted(self, message: RowList.Highlighted) -> None:
+        self._point()
+
+    def _point(self) -> None:
+        entry, handler = self.lines.entry(self.rows.listing.current), self.handler
+        if entry is not None and handler is not None:
+            handler.point_at(entry.reference)
+        self.show_detail()
+
+    def show_detail(self) -> None:
+        group = self.lines.group(self.rows.listing.current)
+        if group is None:
+            super().show_detail()
+        else:
+            self.detail.show(self._alike(group))
+            self._shown = ("", group.label)
+            self.show_keys()
+
+    def _alike(self, group: Group) -> Document:
+        """Requests that are alike, a line each."""
+        known = [self._needs.get(entry.key) for entry in group.entries]
+        lines = [Field(need.when, need.object) for need in known if need is not None]
+        return [
+            Field(f"{group.label}: {count(len(group.entries))} alike"),
+            *lines,
+            Field("Next", "enter opens them one by one; a and d decide all of them together"),
+        ]
+
+    def open_row(self, key: int) -> None:
+        if self.lines.group(key) is not None:
+            self.lines.toggle(key)
+            self._show()
+        else:
+            super().open_row(key)
+
+    def marked_references(self) -> Sequence[str]:
+        listing, handler = self.rows.listing, self.handler
+        chosen = self.lines.entries_of(sorted(listing.marked) or [listing.current or 0])
+        if not listing.marked and self.lines.group(listing.current) is None:
+            return ()
+        return [entry.reference for entry in chosen if self._handlers[entry.kind] is handler]
+
+    def waiting(self) -> Sequence[int]:
+        return self.lines.keys
+
+    def filter_changed(self) -> None:
+        if self.console_app.needs_you is not None:
+            self.show_needs(self.console_app.needs_you)
+
+    def find(self, reference: str) -> None:
+        """Put the cursor on what has this id."""
+        self._wanted = reference
+        if self.console_app.needs_you is not None:
+            self._show()
+
+    def _select_wanted(self) -> None:
+        wanted, self._wanted = self._wanted, ""
+        key = self.lines.number_of(wanted)
+        self.rows.show(self.lines.keys, NOTHING)
+        if key is None:
+            self.console_app.say("that does not wait any more")
+        else:
+            self.rows.select(key)
+
+    def show_status(self) -> None:
+        super().show_status()
+        if self.composed and self.is_current:
+            panel, marked = self.query_one("#first", Panel), len(self.rows.listing.marked)
+            panel.count({"": self.lines.total})
+            place = f"{count(self.rows.listing.index + 1)} of {count(len(self.lines.keys))}"
+            filtered = f"filter: {self.filter_text}" if self.filter_text else ""
+            panel.foot(f"{marked} marked" if marked else "", place if self.lines.keys else "", filtered)
+
+    def _show_work(self, work: AtWork) -> None:
+        self._work = work
+        self._show_today()
+
+    def on_resize(self, event: Resize) -> None:
+        super().on_resize(event)
+        if self.composed:
+            self._show_today()
+
+    def _show_today(self) -> None:
+        work = self._work
+        words = [Content.styled(text, f"${tone}" if tone else "") for text, tone in work.today]
+        if words and work.spent is not None:
+            words[-1] = Content.assemble(words[-1], " ", _spent_bar(work.spent))
+        today = Content.assemble(("Today  ", "$soft"), Content("  ").join(words))
+        trend = bars(tuple(zip(work.calls, map(bool, work.refused), strict=True)))
+        if self.size.width >= DAY_FROM and trend:
+            hours = (("   calls an hour ", "$soft"), *((bar, f"${tone}") for bar, tone in trend))
+            today = Content.assemble(today, *hours)
+        line = self.query_one("#today", Static)
+        before = line.content
+        if not (isinstance(before, Content) and before.is_same(today)):
+            line.update(today)
+
+    def possible(self, action: Action) -> bool:
+        if action.id.startswith("next_waiting("):
+            return bool(self.lines.keys)
+        return super().possible(action)
+
+    def start_over(self) -> None:
+        self.lines, self._needs = InboxLines(), {}
+        self.rows.start_over()
+
+
+def _spent_bar(spent: float) -> Content:
+    """The part of the day's budget that is spent."""
+    cells = min(round(spent * BAR), BAR)
+    return Content.assemble(("━" * cells, "$accent"), ("─" * (BAR - cells), "$soft"))

@@ -1,0 +1,171 @@
+"""The lines of the Inbox: groups of what is alike, those that are open, and what was read of today."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from sb.screens.state.listing import Row, row_of
+from sb.screens.state.records import Records
+
+from sb.errors import SBError
+from sb.kernel.authority.authority import Unauthorised
+from sb.kernel.review.findings import Finding, Status, enforcement, log_standing, operators, snapshots_finding
+from sb.present.home import enforced
+from sb.present.needs import NEED, Need, finding_need, kill_need
+from sb.present.overview import AtWork
+
+if TYPE_CHECKING:
+    from sb.operator.attention.inbox import Group, Waiting
+
+NOTHING = "Nothing waits for you.\n\nCalls that need your approval appear here; 3 shows what agents do."
+
+
+class InboxLines:
+    """Lines of the Inbox, each under a number that stays its own.
+
+    A group of several entries has a line, and one for each entry while it is open. Stops, and what is not enforced,
+    follow the groups.
+    """
+
+    def __init__(self) -> None:
+        self.keys: list[int] = []
+        self._groups: Sequence[Group] = ()
+        self._below: Sequence[Need] = ()
+        self._open: set[str] = set()  # keys of groups
+        self._numbers: dict[str, int] = {}
+        self._group_at: dict[int, Group] = {}
+        self._entry_at: dict[int, Waiting | Need] = {}
+
+    @property
+    def total(self) -> int:
+        """The number of things that wait."""
+        return sum(len(group.entries) for group in self._groups) + len(self._below)
+
+    def show(self, groups: Sequence[Group]) -> None:
+        """Take these groups for what waits."""
+        self._groups = groups
+        self._arrange()
+
+    def show_below(self, needs: Sequence[Need]) -> None:
+        """Take these needs for what stands below the groups."""
+        self._below = needs
+        self._arrange()
+
+    def _arrange(self) -> None:
+        self._group_at, self._entry_at, self.keys = {}, {}, []
+        for group in self._groups:
+            if len(group.entries) > 1:
+                number = self._number(f"group {group.key}")
+                self._group_at[number] = group
+                self.keys.append(number)
+            if len(group.entries) == 1 or group.key in self._open:
+                self._list(group.entries)
+        self._list(self._below)
+
+    def _list(self, entries: Iterable[Waiting | Need]) -> None:
+        for entry in entries:
+            number = self._number(entry.key)
+            self._entry_at[number] = entry
+            self.keys.append(number)
+
+    def _number(self, name: str) -> int:
+        return self._numbers.setdefault(name, len(self._numbers) + 1)
+
+    def group(self, number: int | None) -> Group | None:
+        """The group whose own line this is."""
+        return self._group_at.get(number or 0)
+
+    def entry(self, number: int | None) -> Waiting | Need | None:
+        """What a line is about; of a group's its first entry."""
+        group = self.group(number)
+        return group.entries[0] if group else self._entry_at.get(number or 0)
+
+    def entries_of(self, numbers: Iterable[int]) -> list[Waiting | Need]:
+        """What lines are about; of a group's all of its entries."""
+        return list({entry.key: entry for number in numbers for entry in self._behind(number)}.values())
+
+    def _behind(self, number: int) -> Iterator[Waiting | Need]:
+        group, entry = self.group(number), self._entry_at.get(number)
+        if group is not None:
+            yield from group.entries
+        elif entry is not None:
+            yield entry
+
+    def toggle(self, number: int) -> None:
+        """Open the group of a line, or close it."""
+        group = self.group(number)
+        if group is not None:
+            self._open ^= {group.key}
+            self._arrange()
+
+    def number_of(self, reference: str) -> int | None:
+        """The line of what has this id, after its group was opened; None if it does not wait."""
+        for group in self._groups:
+            found = next((entry for entry in group.entries if entry.reference == reference), None)
+            if found is not None:
+                if len(group.entries) > 1 and group.key not in self._open:
+                    self._open.add(group.key)
+                    self._arrange()
+                return self._numbers[found.key]
+        return next((self._numbers[need.key] for need in self._below if need.reference == reference), None)
+
+    def rows(self, numbers: Iterable[int], needs: Mapping[str, Need], now: int) -> dict[int, Row]:
+        """The rows of lines, as far as what they are about was read; `now` in microseconds since the epoch."""
+        below = {need.key: need for need in self._below}
+        rows = {}
+        for number in numbers:
+            entry, group = self.entry(number), self.group(number)
+            need = (needs.get(entry.key) or below.get(entry.key)) if entry else None
+            if need is None or entry is None:
+                continue
+            if group is not None:
+                rows[number] = self._group_row(group, need, now)
+            else:
+                inside = any(entry in group.entries for group in self._groups if group.key in self._open)
+                row = row_of(NEED, need, now)
+                rows[number] = Row(row.cells, depth=int(inside), columns=row.columns)
+        return rows
+
+    def _group_row(self, group: Group, first: Need, now: int) -> Row:
+        cells = NEED.cells(group.need(first), now, "list")
+        return Row(cells, fold=group.key in self._open, columns=NEED.columns["list"])
+
+
+def at_work(records: Records) -> AtWork:
+    """The acts of agents; the first time the calls of a day are counted for it."""
+    with records.overview() as overview:
+        return overview.at_work()
+
+
+def thoroughly(records: Records) -> list[Need]:
+    """Stops and what is not enforced, which take longer: signatures are checked, and tools loaded."""
+    from sb.runtime.parts import boundary_findings  # with all tools, for which the first rows need not wait
+    from sb.store.packs import PackStore
+    from sb.store.snapshots import PACKS
+
+    config, log, authority = records.config, records.log("inbox"), records.authority("inbox")
+    size = PackStore(config.home.snapshots / PACKS, cap_bytes=config.undo.store_max_bytes).fill()
+    findings = [*enforcement(config), log_standing(log), *([snapshots_finding(size)] if size.packs else [])]
+    try:
+        findings += operators(config, authority)
+    except Unauthorised as error:
+        findings.append(Finding("assurance", Status.FAIL, error.message, error.hint))
+    findings += boundary_findings(config, log, authority)
+    off = (finding for finding in enforced(findings).off if not _unsigned(finding))
+    return [*_kills(records), *map(finding_need, off)]
+
+
+def _kills(records: Records) -> Iterator[Need]:
+    """Active kills, the newest first."""
+    try:
+        yield from map(kill_need, records.kill_switch("inbox").active()[::-1])
+    except SBError as error:
+        yield finding_need(
+            Finding("stops", Status.FAIL, f"every call is denied: {error.message}", error.hint)
+        )
+
+
+def _unsigned(finding: Finding) -> bool:
+    """True if it says that nobody is enrolled, which the tabs' line says on every screen."""
+    return finding.name == "assurance" and finding.status is Status.WARN
