@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from sb.screens.actions import LISTS, PANELS, RECORDS, bindings
 from sb.screens.document_view import DocumentView
+from sb.screens.hours_chart import HoursChart
 from sb.screens.panel import Panel
 from sb.screens.row_list import RowList
-from sb.screens.state.agents import ORDERS, agent_document, read_agents
-from sb.screens.state.document import Document
+from sb.screens.state.agents import ORDERS, PAGE, AgentPage, agent_page, read_agents
 from sb.screens.state.listing import row_of
 from sb.screens.tab_view import TabView
 from textual import on
@@ -43,13 +44,15 @@ class AgentsScreen(TabView):
         self._order = next(iter(ORDERS))
         self._keys: dict[tuple[str, str], int] = {}
         self._lines: dict[int, AgentLine] = {}
+        self._page: AgentPage | None = None  # of the agent under the cursor, once it was read
         self._shown: int | None = None
+        self._shown_view = ""
         self._read_at = 0.0
 
     def body(self) -> Iterable[Widget]:
         yield self.split(
-            self.views_panel(RowList(AGENT.columns["list"], id="agents")),
-            Panel(DocumentView(id="agent"), title="Agent"),
+            self.views_panel(RowList(AGENT.columns["list"], id="agents"), HoursChart(id="hours")),
+            Panel(DocumentView(id="agent"), views=PAGE, id="page"),
         )
 
     @property
@@ -82,19 +85,30 @@ class AgentsScreen(TabView):
     def _show_agent(self, key: int | None) -> None:
         line = None if key is None else self._lines.get(key)
 
-        def work() -> Document:
-            return agent_document(self.records, line) if line else []
-
-        def show(document: Document) -> None:
-            view = self.query_one("#agent", DocumentView)
-            view.show(document, same_record=key == self._shown)
+        def show(page: AgentPage | None) -> None:
+            self._page = page
+            self._show_page()
             self._shown = key
 
-        self.read("agent", work, show)
+        self.read("agent", lambda: agent_page(self.records, line) if line else None, show)
+
+    def _show_page(self) -> None:
+        panel, page = self.query_one("#page", Panel), self._page
+        shown = self.rows.listing.current, panel.view
+        panel.count(page.counts if page else {})
+        same = shown == (self._shown, self._shown_view)
+        self.query_one("#agent", DocumentView).show(page.views[panel.view] if page else (), same_record=same)
+        self._shown_view = panel.view
+        if page is not None:
+            self.query_one(HoursChart).show(page.hours)
+
+    @on(Panel.Viewed, "#page")
+    def _page_viewed(self) -> None:
+        self._show_page()
 
     @on(RowList.Opened)
     def _opened(self, message: RowList.Opened) -> None:
-        self.console_app.find_on("runs", self._lines[message.key].run_id)
+        self.focus_on(self.query_one("#agent", DocumentView))
 
     def summary(self) -> str:
         hidden = self._seen.seen - len(self._lines)
@@ -105,6 +119,10 @@ class AgentsScreen(TabView):
         names: Sequence[str] = list(ORDERS)
         self._order = names[(names.index(self._order) + 1) % len(names)]
         self._show(self._seen)
+
+    def command(self) -> str:
+        line = self._lines.get(-1 if self.rows.listing.current is None else self.rows.listing.current)
+        return f"sb log search agent:{shlex.quote(line.agent)}" if line else ""
 
     def pointed_at(self) -> Pointed:
         line = self._lines.get(-1 if self.rows.listing.current is None else self.rows.listing.current)
