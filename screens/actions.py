@@ -27,6 +27,8 @@ VIEWS = {
         "contracts": "Tools",
         "reversals": "Undo",
         "grants": "Grants",
+        "policy": "Policy",
+        "servers": "Servers",
         "harness": "Harness",
         "evals": "Evals",
         "eval_runs": "Eval runs",
@@ -114,6 +116,7 @@ ACTIONS = (
     _deciding("take_away", "x", "revoke", "Revoke a grant.", "grants"),
     _deciding("take_away", "x", "forget", "Take memories out of every search.", "memory"),
     _deciding("undo", "u", "undo", "Undo what a call did, after a dry run.", "inbox", *UNDONE),
+    _deciding("undo", "u", "undo", "Undo what the agent's newest session did, after a dry run.", "agents"),
     _deciding("undo", "u", "recover", "Let searches find a forgotten memory again.", "memory", footer=False),
     _deciding("undo", "u", "restore", "Restore a core from this checkpoint.", "checkpoints"),
     _deciding(

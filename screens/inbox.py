@@ -35,7 +35,7 @@ from sb.present.overview import AtWork
 if TYPE_CHECKING:
     from sb.screens.handlers.handler import Handler
 
-    from sb.operator.attention.inbox import Group, InboxNow
+    from sb.operator.attention.inbox import Group
 
 NO_HIT = "Nothing matches.\n\nesc clears the filter."
 BAR = 10  # cells of the day's budget
@@ -75,13 +75,15 @@ class InboxScreen(Filtering, Handled, Waiting):
 
     @cached_property
     def _handlers(self) -> Mapping[str, Handler[Any]]:
-        recovery = RecoveryHandler(self, self.show_detail)
+        recovery, review = RecoveryHandler(self, self.show_detail), ReviewHandler(self, self.show_detail)
         return {
             "request": RequestHandler(self, self.show_detail),
             "unknown": recovery,
             "reversal": recovery,
             "contract": ContractHandler(self, self.show_detail),
-            "review": ReviewHandler(self, self.show_detail),
+            "conflict": review,
+            "quarantine": review,
+            "suggestion": review,
             "kill": KillHandler(self, self.show_detail),
             "finding": FindingHandler(self, self.show_detail, self._finding),
         }
@@ -98,11 +100,11 @@ class InboxScreen(Filtering, Handled, Waiting):
         self.console_app.count_needs()  # while the screen is laid out
 
     def refresh_records(self) -> None:
-        if self.console_app.needs_you is None:  # what needs you comes first; the rest would slow it down
+        if self.console_app.inbox is None:  # what needs you comes first; the rest would slow it down
             if not self.is_reading("needs"):
                 self.console_app.count_needs()
             return
-        self.show_needs(self.console_app.needs_you)
+        self.show_inbox(self.console_app.inbox)
         self._read_rest()
 
     def _read_rest(self) -> None:
@@ -114,8 +116,8 @@ class InboxScreen(Filtering, Handled, Waiting):
         if self._read_at is not None and self.records.clock.monotonic() - self._read_at >= READ_EVERY_S:
             self.refresh_records()
 
-    def show_needs(self, needs_you: InboxNow) -> None:
-        self.lines.show(needs_you.groups)
+    def show_inbox(self, groups: Sequence[Group]) -> None:
+        self.lines.show(groups)
         self._show()
         if self._read_at is None:
             self.call_after_refresh(self._read_rest)  # once these rows are painted
@@ -135,7 +137,7 @@ class InboxScreen(Filtering, Handled, Waiting):
 
     @on(RowList.Wanted)
     def _rows_wanted(self, message: RowList.Wanted) -> None:
-        entries = self.lines.entries_of(message.keys)
+        entries = self.lines.waiting_of(message.keys)
 
         def done(needs: Mapping[str, Need]) -> None:
             self._needs |= needs
@@ -194,13 +196,13 @@ class InboxScreen(Filtering, Handled, Waiting):
         return self.lines.keys
 
     def filter_changed(self) -> None:
-        if self.console_app.needs_you is not None:
-            self.show_needs(self.console_app.needs_you)
+        if self.console_app.inbox is not None:
+            self.show_inbox(self.console_app.inbox)
 
     def find(self, reference: str) -> None:
         """Put the cursor on what has this id."""
         self._wanted = reference
-        if self.console_app.needs_you is not None:
+        if self.console_app.inbox is not None:
             self._show()
 
     def _select_wanted(self) -> None:

@@ -17,6 +17,7 @@ from sb.errors import SBError
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.calls.approval import Approval
 from sb.kernel.incident_response.kill import KillScope
+from sb.kernel.reversibility.mutations import MutationStore
 from sb.kernel.review.activity import DAY_S, Tally
 from sb.kernel.review.agents import agent_requests
 from sb.kernel.review.runs import Run, RunFilter, first_events, project_name, runs_at
@@ -54,11 +55,13 @@ class AgentPage:
     Args:
         views: documents by view. counts: what views list, as far as that is counted.
         hours: its calls of the last day by the hour, oldest first.
+        undoable: whether its newest session changed something.
     """
 
     views: Mapping[str, Document]
     counts: Mapping[str, int]
     hours: tuple[Tally, ...]
+    undoable: bool = False
 
 
 def agent_page(records: Records, line: AgentLine) -> AgentPage:
@@ -75,7 +78,8 @@ def agent_page(records: Records, line: AgentLine) -> AgentPage:
         REQUESTS: [Field("Requests"), *_request_fields(log, requests, now)],
         MEMORY: [Field("Memories that it saved"), *memories],
     }
-    return AgentPage(views, {RUNS: len(runs), REQUESTS: len(requests), MEMORY: len(memories)}, hours)
+    counts = {RUNS: len(runs), REQUESTS: len(requests), MEMORY: len(memories)}
+    return AgentPage(views, counts, hours, bool(MutationStore(log).of_run(line.run_id)))
 
 
 def _runs(log: EventLog, agent: str) -> list[Run]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sb.screens.state.listing import Row, row_of
 from sb.screens.state.records import Records
 
+from sb.base.fitting import count
 from sb.errors import SBError
 from sb.kernel.authority.authority import Unauthorised
 from sb.kernel.review.findings import Finding, Status, enforcement, log_standing, operators, snapshots_finding
@@ -56,10 +58,10 @@ class InboxLines:
         self._group_at, self._entry_at, self.keys = {}, {}, []
         for group in self._groups:
             if len(group.entries) > 1:
-                number = self._number(f"group {group.key}")
+                number = self._number(f"group {_key(group)}")
                 self._group_at[number] = group
                 self.keys.append(number)
-            if len(group.entries) == 1 or group.key in self._open:
+            if len(group.entries) == 1 or _key(group) in self._open:
                 self._list(group.entries)
         self._list(self._below)
 
@@ -92,11 +94,16 @@ class InboxLines:
         elif entry is not None:
             yield entry
 
+    def waiting_of(self, numbers: Iterable[int]) -> list[Waiting]:
+        """Entries of lines that have to be described; of a group's line its first."""
+        entries = [entry for number in numbers if (entry := self.entry(number))]
+        return [entry for entry in entries if not isinstance(entry, Need)]
+
     def toggle(self, number: int) -> None:
         """Open the group of a line, or close it."""
         group = self.group(number)
         if group is not None:
-            self._open ^= {group.key}
+            self._open ^= {_key(group)}
             self._arrange()
 
     def number_of(self, reference: str) -> int | None:
@@ -104,8 +111,8 @@ class InboxLines:
         for group in self._groups:
             found = next((entry for entry in group.entries if entry.reference == reference), None)
             if found is not None:
-                if len(group.entries) > 1 and group.key not in self._open:
-                    self._open.add(group.key)
+                if len(group.entries) > 1 and _key(group) not in self._open:
+                    self._open.add(_key(group))
                     self._arrange()
                 return self._numbers[found.key]
         return next((self._numbers[need.key] for need in self._below if need.reference == reference), None)
@@ -122,14 +129,19 @@ class InboxLines:
             if group is not None:
                 rows[number] = self._group_row(group, need, now)
             else:
-                inside = any(entry in group.entries for group in self._groups if group.key in self._open)
+                inside = any(entry in group.entries for group in self._groups if _key(group) in self._open)
                 row = row_of(NEED, need, now)
                 rows[number] = Row(row.cells, depth=int(inside), columns=row.columns)
         return rows
 
     def _group_row(self, group: Group, first: Need, now: int) -> Row:
-        cells = NEED.cells(group.need(first), now, "list")
-        return Row(cells, fold=group.key in self._open, columns=NEED.columns["list"])
+        shown = replace(first, object=f"{group.label} · {count(len(group.entries))}", why="")
+        cells = NEED.cells(shown, now, "list")
+        return Row(cells, fold=_key(group) in self._open, columns=NEED.columns["list"])
+
+
+def _key(group: Group) -> str:
+    return group.entries[0].group
 
 
 def at_work(records: Records) -> AtWork:
