@@ -185,15 +185,36 @@ class InboxScreen(Filtering, Handled, Waiting):
         else:
             super().open_row(key)
 
+    @property
+    def deciding(self) -> Handler[Any] | None:
+        marked = self.lines.entries_of(sorted(self.rows.listing.marked))
+        return self._handlers[marked[0].kind] if marked else self.handler
+
     def marked_references(self) -> Sequence[str]:
-        listing, handler = self.rows.listing, self.handler
-        chosen = self.lines.entries_of(sorted(listing.marked) or [listing.current or 0])
-        if not listing.marked and self.lines.group(listing.current) is None:
-            return ()
-        return [entry.reference for entry in chosen if self._handlers[entry.kind] is handler]
+        """Those of the marked lines; of a group's line alone all of its entries."""
+        listing = self.rows.listing
+        alone = [listing.current] if listing.current and self.lines.group(listing.current) else []
+        return [entry.reference for entry in self.lines.entries_of(sorted(listing.marked) or alone)]
+
+    def action_mark(self) -> None:
+        """Mark the line, or take its mark away; what is marked is of one kind, since it is decided together."""
+        listing = self.rows.listing
+        if listing.marked and self.deciding is not self.handler:
+            self.console_app.say("what is marked is of another kind: esc takes the marks away")
+        else:
+            super().action_mark()
 
     def waiting(self) -> Sequence[int]:
-        return self.lines.keys
+        """The lines of the kind under the cursor, which can be decided together."""
+        handler = self.deciding
+        kinds = {number: self.lines.entry(number) for number in self.lines.keys}
+        return [number for number, it in kinds.items() if it and self._handlers[it.kind] is handler]
+
+    def action_next_waiting(self, by: int) -> None:
+        """The next line, or the one before, and from the last to the first."""
+        keys, index = self.lines.keys, self.rows.listing.index
+        if keys:
+            self.rows.select(keys[(index + by) % len(keys)])
 
     def filter_changed(self) -> None:
         if self.console_app.inbox is not None:
