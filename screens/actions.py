@@ -220,6 +220,13 @@ ACTIONS = (
     Action(
         "choose", "left,right", "choose", "Choose the other version of a conflict.", ("inbox",), footer=True
     ),
+    Action(
+        "export",
+        "E",
+        "export",
+        "Write the rows that the filter lets through to a file: JSON or CSV.",
+        tuple(VIEWS["log"]),
+    ),
     Action("sort", "s", "sort", "Change the order of the list.", ("agents",), footer=True),
     Action("verify", "v", "verify", "Verify the whole log against its anchors.", ("log",), footer=True),
     Action("reveal", "S", "secrets", "Show or hide the secrets in a call's arguments.", ("inbox",)),
