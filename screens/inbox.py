@@ -213,12 +213,22 @@ class InboxScreen(Filtering, Handled, Waiting):
     def action_next_waiting(self, by: int) -> None:
         """The next line, or the one before, and from the last to the first."""
         keys, index = self.lines.keys, self.rows.listing.index
-        if keys:
-            self.rows.select(keys[(index + by) % len(keys)])
+        places = [(index + by * step) % len(keys) for step in range(1, len(keys) + 1)]
+        ahead = [keys[place] for place in places if keys[place] not in self.lines.decided]
+        if ahead:
+            self.rows.select(ahead[0])
 
     def filter_changed(self) -> None:
         if self.console_app.inbox is not None:
             self.show_inbox(self.console_app.inbox)
+
+    def note_outcome(self, reference: str, text: str) -> None:
+        self.app.call_from_thread(self.lines.keep, reference, text)
+
+    def on_screen_suspend(self) -> None:
+        """Another place is shown: what was decided need not be here any more."""
+        if self not in self.app.screen_stack:
+            self.lines.clear_outcomes()
 
     def find(self, reference: str) -> None:
         """Put the cursor on what has this id."""

@@ -116,7 +116,8 @@ class RequestHandler(Handler[ReadRequest]):
             opened = item.digest in self._opened
             return decide_request(self.records, verb, item, by, reason, opened=opened)
 
-        self.screen.ask(question(verb, chosen, detail=detail, others=self.screen.others()), chosen, act)
+        asked = question(verb, chosen, detail=detail, others=self.screen.others())
+        self.screen.ask(asked, chosen, self.noting(act, lambda item: item.approval.id))
 
 
 class GrantHandler(Handler[Grant]):
