@@ -283,7 +283,7 @@ def _import(
     by = IMPORTED if dry_run else decider(ctx, open_authority(overseeing.config, log), who).name
     tell = progress("reading") or (lambda done, total: None)
     try:
-        with Brain(agent, database=log.database, config=overseeing.config, warm=False) as brain:
+        with Brain(agent, database=log.database, config=overseeing.config) as brain:
             found = take_in(
                 brain,
                 log,

@@ -71,9 +71,7 @@ class Harness:
         config = assemble(home, settings or {}, {}, ())
         if not home.folder.exists():
             self._first_opening.make(home, lambda: _open_once(home))
-        runtime = open_runtime(config, clock=self.clock, ids=self.ids, tracer_provider=tracer_provider)
-        runtime.warm = False  # what a probe searches is done before that would help
-        return runtime
+        return open_runtime(config, clock=self.clock, ids=self.ids, tracer_provider=tracer_provider)
 
     def context(self, agent: str = "agent", **given: Any) -> RunContext:
         """The context of a new run; `given` as for RunContext.create."""

@@ -69,7 +69,6 @@ class Runtime:
         baselines, reversals: the contracts, and the ways back, that an operator approved.
         load_failures: third-party tools that could not be loaded.
         orphans: calls of dead processes that were found unfinished and are now in doubt.
-        warm: whether memories load what searches need in the background; see `sb.memory.Brain`.
     """
 
     config: Config
@@ -81,7 +80,6 @@ class Runtime:
     reversals: ContractBaselineStore
     load_failures: tuple[LoadFailure, ...] = ()
     orphans: int = field(default=0)
-    warm: bool = True
 
     def memory_store(self, agent_name: str) -> MemoryStore:
         """The durable memory of one agent."""
