@@ -198,15 +198,18 @@ class InboxScreen(Filtering, Handled, Waiting):
 
     def action_mark(self) -> None:
         """Mark the line, or take its mark away; what is marked is of one kind, since it is decided together."""
-        listing = self.rows.listing
-        if listing.marked and self.deciding is not self.handler:
+        if self.handler is None or not self.handler.several:
+            self.console_app.say("this is decided by itself: no mark")
+        elif self.rows.listing.marked and self.deciding is not self.handler:
             self.console_app.say("what is marked is of another kind: esc takes the marks away")
         else:
             super().action_mark()
 
     def waiting(self) -> Sequence[int]:
-        """The lines of the kind under the cursor, which can be decided together."""
+        """The lines of the kind under the cursor, where such are decided together."""
         handler = self.deciding
+        if handler is None or not handler.several:
+            return ()
         kinds = {number: self.lines.entry(number) for number in self.lines.keys}
         return [number for number, it in kinds.items() if it and self._handlers[it.kind] is handler]
 

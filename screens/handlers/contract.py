@@ -38,6 +38,7 @@ class ContractHandler(Handler[ReadContract]):
     """
 
     title = "Contract"
+    several = True
 
     def __init__(self, screen: Deciding, changed: Callable[[], None], surface: str = KERNEL_SURFACE) -> None:
         super().__init__(screen, changed)

@@ -36,6 +36,7 @@ class Handler(ABC, Generic[Item]):
     """
 
     title = ""  # of the panel that shows the record
+    several = False  # whether marked ones are decided together
 
     def __init__(self, screen: Deciding, changed: Callable[[], None], *, read: str = "detail") -> None:
         self.screen = screen

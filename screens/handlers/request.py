@@ -42,6 +42,7 @@ class RequestHandler(Handler[ReadRequest]):
     """Decides requests."""
 
     title = "Request"
+    several = True
 
     def __init__(self, screen: Deciding, changed: Callable[[], None], *, read: str = "detail") -> None:
         super().__init__(screen, changed, read=read)

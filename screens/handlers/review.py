@@ -43,6 +43,7 @@ class ReviewHandler(Handler[Reviewed]):
     """Accepts, dismisses, releases, purges, and chooses between two versions."""
 
     title = "Memory"
+    several = True
 
     @property
     def labels(self) -> Mapping[str, str]:
