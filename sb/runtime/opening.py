@@ -94,7 +94,6 @@ class Runtime:
         stack: str = "default",
         scope: str | None = None,
         session: str | None = None,
-        warm: bool | None = None,
     ) -> Brain:
         """The memory of an agent, from session to session; the arguments are those of `sb.memory.Brain`.
 
@@ -111,7 +110,6 @@ class Runtime:
             stack=stack,
             scope=scope,
             session=session,
-            warm=self.warm if warm is None else warm,
             scope_refusal=self._scope_refusal,
             clock=self.log.clock,
             ids=self.log.ids,
