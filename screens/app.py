@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from sb.screens.state.home import Target
     from sb.screens.state.signer import Signer
 
-    from sb.operator.attention.needs import NeedsNow
+    from sb.operator.attention.inbox import NeedsNow
 
 LOOK_EVERY_S = 0.5
 TRANSITION_S = 0.01  # in which a new screen may settle before it is painted

@@ -38,6 +38,7 @@ from sb.kernel.calls.approval import OPEN, Approval, ApprovalState, Grant
 from sb.kernel.review.needs import CallOrigin, call_origins
 from sb.log.event import Subject
 from sb.log.references import full_id
+from sb.operator.attention.inbox import InboxReader
 from sb.present.approvals import GRANT, REQUEST, Request, RequestDetail, request_face
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ class ApprovalsScreen(Filtering, CountedList):
     def __init__(self) -> None:
         super().__init__()
         self.view = OPEN_VIEW
-        self.order = Order.EXPIRY
+        self.order: Order | None = Order.EXPIRY  # None: by stake
         self.known: dict[int, Disclosure] = {}
         self.grants: dict[int, Grant] = {}
         self._projects: dict[str, str] = {}  # by run
@@ -119,7 +120,7 @@ class ApprovalsScreen(Filtering, CountedList):
         order = self.order if view == OPEN_VIEW else Order.NEWEST  # what was decided is a list of times
         self.read("queue", lambda: self._read_queue(view, words, order), self._show)
 
-    def _read_queue(self, view: str, words: str, order: Order) -> Queue:
+    def _read_queue(self, view: str, words: str, order: Order | None) -> Queue:
         """Called in a worker."""
         queue = self.queue
         grants = {grant.number: grant for grant in queue.grants()}
@@ -127,7 +128,9 @@ class ApprovalsScreen(Filtering, CountedList):
         if view == GRANTS_VIEW:
             keys, waiting = list(grants), frozenset[int]()
         else:
-            keys = queue.numbers(states=STATES[view], words=words, order=order)
+            keys = queue.numbers(states=STATES[view], words=words, order=order or Order.EXPIRY)
+            if order is None:
+                keys = InboxReader(queue.log).by_stake(keys)
             waiting = frozenset(queue.numbers(states=(ApprovalState.WAITING,), words=words))
         return Queue(view, keys, waiting, {**counts, GRANTS_VIEW: len(grants)}, grants)
 
@@ -288,7 +291,7 @@ class ApprovalsScreen(Filtering, CountedList):
     def foot(self) -> Sequence[str]:
         unused = len(self._numbers) - len(self._pending) if self.view == OPEN_VIEW else 0
         approved = f"{count(unused)} approved" if unused else ""
-        sorted_by = f"by {self.order}" if self.order is not Order.EXPIRY else ""
+        sorted_by = f"by {self.order or 'stake'}" if self.order is not Order.EXPIRY else ""
         return approved, sorted_by, f"filter: {self.filter_text}" if self.filter_text else ""
 
     def find(self, approval_id: str) -> None:
@@ -334,7 +337,7 @@ class ApprovalsScreen(Filtering, CountedList):
 
     def action_sort(self) -> None:
         """Order what waits by the next of the orders."""
-        orders = list(Order)
+        orders = [Order.EXPIRY, None, Order.AGENT, Order.NEWEST]
         self.order = orders[(orders.index(self.order) + 1) % len(orders)]
         self.rows.start_over()
         self.refresh_records()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sb.screens.state.signer import Signer
     from textual.content import Content
 
-    from sb.operator.attention.needs import NeedsNow
+    from sb.operator.attention.inbox import NeedsNow
 
 
 class Console(Protocol):

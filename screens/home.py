@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from sb.kernel.approvals.disclosure import Disclosure
     from sb.kernel.authority.signing import Decider
-    from sb.operator.attention.needs import NeedsNow
+    from sb.operator.attention.inbox import NeedsNow
     from sb.present.approvals import RequestDetail
 
 BROAD = 160  # cells of a terminal from which on agents and calls are beside each other

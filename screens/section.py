@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sb.screens.console import Console
     from sb.screens.state.kills import Pointed
 
-    from sb.operator.attention.needs import NeedsNow
+    from sb.operator.attention.inbox import NeedsNow
 
 
 class Section(Reading, Screen[None]):

@@ -36,7 +36,7 @@ from sb.present.states import State
 from sb.store.records.queries import RecordQueries
 
 if TYPE_CHECKING:  # memory takes long to import, for what is read first
-    from sb.operator.attention.needs import NeedsNow
+    from sb.operator.attention.inbox import NeedsNow
 
 LATEST_COLUMNS = (Column(10, badges=True), *CALL.columns["latest"][1:])
 NEWEST_MEMORIES = 3

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sb.entity.composition import Present
     from sb.memory.operator_view import Overseer
     from sb.memory.quarantine.review import Quarantine
-    from sb.operator.attention.needs import NeedsNow, NeedsReader
+    from sb.operator.attention.inbox import InboxReader, NeedsNow
     from sb.present.overview import Overview
     from sb.runtime import Runtime
     from sb.stack import SQLiteStack
@@ -119,7 +119,7 @@ class Records:
         self._memories: dict[tuple[str, str], Overseer] = {}
         self._review: tuple[EventLog, ReviewQueue] | None = None
         self._reviewing = threading.Lock()
-        self._needs: tuple[EventLog, NeedsReader] | None = None
+        self._needs: tuple[EventLog, InboxReader] | None = None
         self._reading_needs = threading.Lock()
         self._overviews: dict[str, tuple[EventLog, Overview]] = {}
         self._overviewing = {"latest": threading.Lock(), "work": threading.Lock()}
@@ -227,14 +227,14 @@ class Records:
 
     def needs_you(self) -> NeedsNow:
         """Needs of a decision."""
-        from sb.operator.attention.needs import NeedsReader
+        from sb.operator.attention.inbox import InboxReader
 
         contracts = self.baselines("needs").entries()
         with self._reading_needs:
             log = self.log("needs")
             if self._needs is None or self._needs[0] is not log:
-                self._needs = log, NeedsReader(log)
-            return self._needs[1].decisions(contracts)
+                self._needs = log, InboxReader(log)
+            return self._needs[1].now(contracts)
 
     def quarantine(self, use: str) -> Quarantine:
         """The quarantine of memory, to look at or to decide in."""
