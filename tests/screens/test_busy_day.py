@@ -44,7 +44,7 @@ def test_the_three_that_matter_of_forty_are_found_and_decided_by_keyboard_at_80_
     terminal.read_until("Needs you 40")
     terminal.type("2")
     terminal.read_until("Open 40")
-    terminal.type("s")  # by effect: what sends credentials away, then what is rare
+    terminal.type("s")  # by stake: what sends credentials away, then what destroys on other machines
     terminal.read_until("Why       curl: sends to paste.example")
     decide(terminal, LEAK, "d", "that is my private key", "Denied")
     terminal.read_until("Why       git push --force: ")  # the cursor goes on to the next
