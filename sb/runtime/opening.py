@@ -94,6 +94,7 @@ class Runtime:
         stack: str = "default",
         scope: str | None = None,
         session: str | None = None,
+        threads: bool = True,
     ) -> Brain:
         """The memory of an agent, from session to session; the arguments are those of `sb.memory.Brain`.
 
@@ -110,6 +111,7 @@ class Runtime:
             stack=stack,
             scope=scope,
             session=session,
+            threads=threads,
             scope_refusal=self._scope_refusal,
             clock=self.log.clock,
             ids=self.log.ids,

@@ -13,6 +13,7 @@ from sb.kernel.calls.approval import IRREVERSIBLE, MONEY, OVER_CEILING, STANDING
 from sb.kernel.calls.call import Refused, ToolCall
 from sb.kernel.contracts import ToolErrorCode
 from sb.kernel.registry.arguments import masked_args
+from sb.kernel.registry.registry import SHIPPED
 from sb.kernel.reversibility.contracts import ReversalClass
 from sb.kernel.reversibility.mutations import Reversibility
 from sb.kernel.run_context import RiskDimension
@@ -28,7 +29,7 @@ class Consequences(NamedTuple):
     Args:
         mode: in "observe" debt is only counted.
         ceilings: of every run, beside its own.
-        undeclared: under "enforce" a governed function without undo asks a person, as what is irreversible does.
+        undeclared: under "enforce" a tool of others without undo asks a person, as what is irreversible does.
     """
 
     mode: Reversibility
@@ -103,8 +104,8 @@ def give_back(call: ToolCall) -> None:
 
 
 def _declares_no_undo(call: ToolCall) -> bool:
-    """True for a governed function that names no tool which undoes it."""
-    return not call.way_back.compensation_capability and hasattr(call.tool.fn, "governed")
+    """True for a tool of others that names none which undoes it; one that leaves nothing behind is not looked at here."""
+    return call.tool.source != SHIPPED and not call.way_back.compensation_capability
 
 
 def _stays(call: ToolCall) -> str:
