@@ -225,6 +225,20 @@ class InboxScreen(Filtering, Handled, Waiting):
         if self.console_app.inbox is not None:
             self.show_inbox(self.console_app.inbox)
 
+    def move_on(self) -> None:
+        """Leave what was just decided, once its line says so."""
+        if self._moves_on and self.rows.listing.current in self.lines.decided:
+            self._moves_on = False
+            self.action_next_waiting(1)
+
+    def decided(self, outcome: tuple[list[str], list[str]]) -> None:
+        super().decided(outcome)
+        self.console_app.count_needs()
+
+    def action_refresh(self) -> None:
+        self.console_app.count_needs()
+        super().action_refresh()
+
     def note_outcome(self, reference: str, text: str) -> None:
         self.app.call_from_thread(self.lines.keep, reference, text)
 
