@@ -157,6 +157,7 @@ class Split(Container):
     DEFAULT_CSS = """
     Split { layout: vertical; height: 1fr; }
     .-wide Split { layout: horizontal; }
+    .-wide.-high Split > Panel { margin: 0 1; }
     """
 
     def __init__(self, first: Panel, second: Panel, shares: Shares) -> None:
