@@ -33,7 +33,7 @@ CHANGES = ("say", "remember", "hide", "correct", "forget", "recover")
 
 
 def ranked(brain: Brain, question: str, *, kept: bool) -> list[tuple[int, float]]:
-    """What words find, by the index or by postings that are kept."""
+    """The hits of words, by the index or by postings that are kept."""
     places, changes = brain.writer.places(), brain.space.statistics.refresh()
     query = word_query(words(question), places, brain.space.statistics)
     assert query.stems
