@@ -93,7 +93,7 @@ class Console:
         await self.until(pilot, lambda: True)
 
     def _busy(self) -> str:
-        """What is under way; "" for nothing."""
+        """The work that is under way; "" for nothing."""
         screen, app = self.app.screen, self.app
         if app._typed or app._batch_count or screen._layout_required or screen._scroll_required:
             return f"keys {list(app._typed)}, batches {app._batch_count}, layout {screen._layout_required}"
@@ -172,7 +172,7 @@ class Console:
         self._paint()
 
     def text(self) -> str:
-        """What is on screen, line by line."""
+        """The text on screen, line by line."""
         visible_screen_stack.set(self.app._background_screens)  # what lies below a dialog, as for a terminal
         strips = self.app.screen._compositor.render_strips()
         return "\n".join(strip.text.rstrip() for strip in strips)
@@ -182,7 +182,7 @@ class Console:
         return self.app.section is not None and self.app.section.name_ == name
 
     def squeezed(self) -> str:
-        """What is on screen, with one space for each gap."""
+        """The text on screen, with one space for each gap."""
         return re.sub(" +", " ", self.text())
 
     def detail(self) -> str:
@@ -254,7 +254,7 @@ class Agents:
         session: str = "5f0c2e1a-77aa-4f0e-9f3b-1d2e3f405162",
         calls: int = 2,
     ) -> RunContext:
-        """What a coding agent's host does: an open run of so many calls; returns it, to go on with."""
+        """Work as a coding agent's host does: an open run of so many calls; returns it, to go on with."""
         ctx = RunContext.create(
             host,
             session_id=session,
@@ -336,7 +336,7 @@ def in_color(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def settings() -> str:
-    """What stands in this home's config.yaml."""
+    """The text of this home's config.yaml."""
     return "database: brain.db\nfiles: {roots: []}\n"
 
 

@@ -23,7 +23,7 @@ SIZE = f"{len(LONG) + len('to') + 2:,}"
 
 
 def shell(agents: Agents, command: str) -> str:
-    """What a host asks before it runs a command line; returns the request's id."""
+    """A host's question before it runs a command line; returns the request's id."""
     args = {"command": command, "cwd": "/work", "tool": "Bash"}
     ctx = agents.context("claude-code")
     asked = agents.runtime.executor.external.announce(ctx, "host.shell.destructive", args, step="")
@@ -46,7 +46,7 @@ def record(console: Console) -> str:
 
 
 def edit(agents: Agents, approval_id: str, before: str, after: str) -> None:
-    """What an attacker with SQL does to what is displayed."""
+    """Change what is displayed as an attacker with SQL does."""
     with agents.runtime.database.write() as execute:
         for (name,) in execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
             execute(f"DROP TRIGGER {name}")

@@ -54,7 +54,7 @@ def done(agents: Agents, tool_id: str = "pay.human", **args: object) -> Mutation
 
 
 def escalate(agents: Agents, ref: MutationRef, cause: str = SHIPPED) -> str:
-    """What it relied on does not hold any more: the id of the escalation."""
+    """The id of the escalation after its assumption turned false."""
     recovery = agents.runtime.recovery
     agents.clock.time += 1
     recovery.escalate(ref, AssumptionInvalidated(cause, reason="it has shipped"), f"{cause} turned false")
