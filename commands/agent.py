@@ -6,6 +6,6 @@ from sb.commands.agent_charter import app as charter_app
 from sb.commands.agent_eval import app as eval_app
 from sb.commands.options import group
 
-app = group("Show and approve agents' charters; run evals of agents.")
+app = group()
 app.add_typer(charter_app, name="charter")
 app.add_typer(eval_app, name="eval")

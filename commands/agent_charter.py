@@ -10,7 +10,7 @@ import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
 from sb.commands.memories import confirmed
-from sb.commands.options import AsJson, Yes, group
+from sb.commands.options import AgentName, ApprovalReason, ApprovedBy, AsJson, Yes, group
 from sb.commands.session import configuration, decider
 
 from sb.base.text import counted, revealed
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from sb.kernel.authority.authority import Authority
 
 app = group("List, show, check and approve agents' charters.")
-Agent = Annotated[str, typer.Argument(metavar="AGENT", help="The agent's name.")]
 _SOON = timedelta(days=30)
 
 
@@ -55,7 +54,7 @@ def list_charters(ctx: typer.Context, as_json: AsJson = False) -> None:
 
 
 @app.command(epilog="Example: sb agent charter show clerk")
-def show(ctx: typer.Context, agent: Agent, as_json: AsJson = False) -> None:
+def show(ctx: typer.Context, agent: AgentName, as_json: AsJson = False) -> None:
     """Show an agent's charter, and what changed since approval."""
     from sb.kernel.agent_charter.charters import require_charter
 
@@ -153,11 +152,9 @@ def _due(charters: Charters, entry: CharterEntry) -> list[str]:
 @app.command(epilog='Example: sb agent charter approve clerk --reason "reviewed with finance"')
 def approve(
     ctx: typer.Context,
-    agent: Agent,
-    approved_by: Annotated[
-        str, typer.Option(help="The operator who signs; a label while none is enrolled.")
-    ] = "",
-    reason: Annotated[str, typer.Option(help="Why; recorded with the approval.")] = "",
+    agent: AgentName,
+    approved_by: ApprovedBy = "",
+    reason: ApprovalReason = "",
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:

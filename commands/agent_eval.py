@@ -18,7 +18,7 @@ from sb.commands.agent_eval_convert import convert
 from sb.commands.agent_eval_diff import baseline_run, diff
 from sb.commands.agent_eval_init import init
 from sb.commands.diagnostics import note
-from sb.commands.options import group
+from sb.commands.options import Report, group
 from sb.commands.report_files import STDOUT, check_places, write_report
 from sb.commands.session import configuration
 
@@ -73,7 +73,6 @@ Suites = Annotated[
     list[Path] | None,
     typer.Argument(metavar="SUITE", help="Files or folders; ./run, ./init, ./diff and ./convert too."),
 ]
-Report = Annotated[Path | None, typer.Option(metavar="FILE", help="Write this report; - is stdout.")]
 Reuse = Annotated[bool, typer.Option("--reuse", help="Let one process of a cmd: agent answer several cases.")]
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
-from sb.commands.options import AsJson
+from sb.commands.options import AsJson, Replace
 
 from sb.errors import UsageError
 
@@ -20,7 +20,7 @@ def convert(
     to: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write it here; by default, to standard output.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    force: Replace = False,
     as_json: AsJson = False,
 ) -> None:
     """Convert tests and recordings to and from other formats.

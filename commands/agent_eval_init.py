@@ -12,7 +12,7 @@ import typer
 from sb.commands import output
 from sb.commands.agent_eval_agent import AgentOption, NamedAgent, terminable
 from sb.commands.diagnostics import note
-from sb.commands.options import AsJson
+from sb.commands.options import AsJson, Replace
 from sb.commands.session import configuration
 
 from sb.errors import UsageError
@@ -37,7 +37,7 @@ def init(
         str, typer.Option("--input", metavar="TEXT", help="What to ask the agent, once.")
     ] = "",
     to: Annotated[Path, typer.Option(metavar="FILE", help="Write the suite here.")] = DEFAULT_SUITE,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    force: Replace = False,
     as_json: AsJson = False,
 ) -> None:
     """Write a first suite from a run, recorded or made now."""

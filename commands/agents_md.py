@@ -24,6 +24,7 @@ TARGETS = f"{', '.join(WITH_SETTINGS)}; or {agents_md.NAME}."
 Project = Annotated[
     Path | None, typer.Option("--project", metavar="DIR", help="With agents-md: the project's folder.")
 ]
+HostOrFile = Annotated[str, typer.Argument(metavar="HOST", help=TARGETS)]
 
 
 def is_meant(name: str, project: Path | None, *of_hosts: bool) -> bool:

@@ -11,7 +11,7 @@ import typer
 from sb.commands import output
 from sb.commands.approvals_servers import app as servers_app
 from sb.commands.diagnostics import note
-from sb.commands.options import As, AsJson, DecisionReason, Limit, group
+from sb.commands.options import As, AsJson, DecisionReason, Interval, Limit, Reveal, group
 from sb.commands.session import approval_queue, baselines, configuration, decider
 from sb.commands.terminal import fits_terminal
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from sb.kernel.authority.signing import Decider
     from sb.kernel.calls.approval import Approval, Grant
 
-app = group("Show pending approval requests, and decide them.")
+app = group()
 Ids = Annotated[list[str], typer.Argument(help="Ids of requests; each is decided on its own.")]
 
 
@@ -53,9 +53,10 @@ def list_approvals(
     limit: Limit = 50,
     as_json: AsJson = False,
 ) -> None:
-    """List pending and usable requests, soonest to expire first."""
+    """List pending and usable requests, the highest stake first."""
     from sb.kernel.approvals.disclosure import LONGEST_UNOPENED
     from sb.kernel.calls.approval import OPEN, ApprovalState
+    from sb.operator.attention.inbox import InboxReader
 
     states: list[ApprovalState] = [] if everything else list(OPEN)
     if state:
@@ -67,8 +68,8 @@ def list_approvals(
         states = [ApprovalState(state)]
     queue = approval_queue(ctx)
     text = " ".join(words or ())
-    found = queue.ordered(states=states, words=text, limit=limit)
-    total = queue.count(states=states, words=text)
+    numbers = InboxReader(queue.log).by_stake(queue.numbers(states=states, words=text))
+    found, total = queue.listed(numbers[: limit or None]), len(numbers)
     now, piped = queue.now(), not fits_terminal()
     shown = [Request(queue.disclose(item), exact=piped) for item in found]
     if as_json:
@@ -92,7 +93,7 @@ def show(
     full: Annotated[
         bool, typer.Option("--full", help="Print all arguments, and the digest for approve --shown.")
     ] = False,
-    reveal: Annotated[bool, typer.Option("--reveal", help="Print hidden secrets too.")] = False,
+    reveal: Reveal = False,
     as_json: AsJson = False,
 ) -> None:
     """Show one request with everything that would run."""
@@ -293,7 +294,7 @@ def watch(
         typer.Option("--exec", metavar="CMD", help="Run this command per item; it gets JSON on stdin."),
     ] = "",
     once: Annotated[bool, typer.Option("--once", help="Print what is pending now, and exit.")] = False,
-    interval: Annotated[float, typer.Option(min=0.1, max=3600.0, help="Seconds between checks.")] = 1.0,
+    interval: Interval = 1.0,
     as_json: AsJson = False,
 ) -> None:
     """Print requests as they arrive, expire or are decided."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note, progress
-from sb.commands.options import AsJson, single
+from sb.commands.options import AsJson, OnlyHost, single
 
 from sb.base.duration import parse_duration
 from sb.base.sources import SYSTEM_CLOCK, iso
@@ -33,7 +33,7 @@ def blame(
     target: Annotated[
         str, typer.Argument(metavar="FILE[:LINE]", help="A file, or one line of it: cart.py:12.")
     ],
-    host: Annotated[str, typer.Option(help="Only this host, such as claude-code.")] = "",
+    host: OnlyHost = "",
     since: Annotated[str, typer.Option(help="Only transcripts of the last 12h, 30d, 4w…")] = "",
     as_json: AsJson = False,
 ) -> None:

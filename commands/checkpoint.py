@@ -17,7 +17,7 @@ from sb.present.checkpoints import CHECKPOINT, ShownCheckpoint, change_lines
 from sb.present.kind import plain_json
 from sb.present.times import minute
 
-app = group("Save an agent's core, and restore it.")
+app = group()
 
 
 def checkpoint_ids(incomplete: str) -> list[str]:

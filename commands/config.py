@@ -22,7 +22,7 @@ from sb.config.model import moved
 from sb.config.trust import named_packs
 from sb.errors import ExitCode, NotFoundError, SBError, UsageError
 
-app = group("Show and check settings, and trust a project's file.")
+app = group()
 
 
 @app.command(epilog="Example: sb config show files.roots")

@@ -13,7 +13,7 @@ from sb.commands.session import configuration
 from sb.base.text import nearest
 from sb.errors import ExitCode, NotFoundError
 
-app = group("List where tools' credentials come from, and try one.")
+app = group()
 
 
 @app.command(name="list", epilog="Example: sb credentials list")

@@ -18,7 +18,8 @@ from sb.errors import ExitCode
 if TYPE_CHECKING:
     from sb.entity import Entity
 
-app = group("Save and search memories through an agent's core.")
+app = group()
+Foundational = Annotated[bool, typer.Option("--foundational", help="Never forget it.")]
 _SUGGESTED = "suggestion:"
 
 
@@ -137,7 +138,7 @@ def belief(
         typer.Option("--type", help="Type of belief.", autocompletion=words_of("BELIEF_TYPES")),
     ] = "fact",
     confidence: Annotated[float, typer.Option(help="Confidence, from 0 to 1.")] = 0.8,
-    foundational: Annotated[bool, typer.Option("--foundational", help="Never forget it.")] = False,
+    foundational: Foundational = False,
     context: Context = "",
     source: Source = DIRECT,
     derived: From = None,
@@ -162,7 +163,7 @@ def value(
     type_: Annotated[
         str, typer.Option("--type", help="Type of value; core values are never forgotten.")
     ] = "core_value",
-    foundational: Annotated[bool, typer.Option("--foundational", help="Never forget it.")] = False,
+    foundational: Foundational = False,
     context: Context = "",
     source: Source = DIRECT,
     derived: From = None,

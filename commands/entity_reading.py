@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
 from sb.commands.memories import typed
-from sb.commands.options import AsJson, single
+from sb.commands.options import AsJson, Query, Tokens, Work, single
 from sb.commands.stacks import (
     OPERATOR,
     Context,
@@ -29,7 +27,7 @@ app = single()
 @app.command(epilog='Example: sb entity search "who reviews migrations" --agent scribe')
 def search(
     ctx: typer.Context,
-    query: Annotated[str, typer.Argument(help="A question, or a few words; - for stdin.")],
+    query: Query,
     limit: Limit = 10,
     kind: Kinds = None,
     context: Context = "",
@@ -49,8 +47,8 @@ def search(
 @app.command(epilog="Example: sb entity load --agent scribe --tokens 2000")
 def load(
     ctx: typer.Context,
-    tokens: Annotated[int, typer.Option(min=100, max=50_000, help="Token budget.")] = 8000,
-    context: Annotated[str, typer.Option(help="Context of the work, whose memories come first.")] = "",
+    tokens: Tokens = 8000,
+    context: Work = "",
     agent: Reader = "",
     scope: ReadFrom = "",
     stack: OfCore = "",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note, progress
-from sb.commands.options import AsJson, group
+from sb.commands.options import AsJson, Report, group
 from sb.commands.report_files import STDOUT, check_places, write_report
 from sb.commands.session import configuration
 from sb.commands.usage_errors import usage_error
@@ -54,8 +54,7 @@ def _usage_errors_apart() -> Iterator[None]:
         raise
 
 
-app = group("Grade the harness against the forty controls.", cls=GateGroup)
-Report = Annotated[Path | None, typer.Option(metavar="FILE", help="Write this report; - is stdout.")]
+app = group(cls=GateGroup)
 _TONES = {"fail": "danger", "partial": "warn", "BLOCKED": "danger", "BROKEN": "danger"}
 SLOWEST_SHOWN = 5
 LONGEST_REPORT = 16 << 20  # bytes; one has some 60 KB

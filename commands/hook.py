@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from sb.commands.options import HostName, single
 
-import typer
-
-app = typer.Typer(
-    help="Answer one event of a coding agent's host.",
-    add_completion=False,
-    rich_markup_mode=None,
-)
+app = single()
 
 
 @app.command(no_args_is_help=True, epilog="Example: sb hook claude-code")
-def hook(host: Annotated[str, typer.Argument(help="The host, such as claude-code.")]) -> None:
+def hook(host: HostName) -> None:
     """Answer one event of a coding agent's host."""
     from sb.hosts.hooks.main import main
 

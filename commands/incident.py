@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sb.kernel.incident_response.incidents import Incident, Incidents
     from sb.kernel.incident_response.kill_switch import KillSwitch
 
-app = group("Record incidents, and work through their runbooks.")
+app = group()
 Id = Annotated[str, typer.Argument(metavar="ID", help="Id of the incident (inc_…).")]
 Reason = Annotated[str, typer.Option(help="Why; required, and recorded with the incident.")]
 Signer = Annotated[str, typer.Option("--as", help="The operator who signs.")]

@@ -13,6 +13,7 @@ import typer
 from sb.commands import agents_md, output
 from sb.commands.diagnostics import note
 from sb.commands.file_changes import confirm, described
+from sb.commands.options import AsJson, Yes, single
 from sb.commands.serve import require_sdk
 from sb.commands.session import approval_queue, configuration, decider
 
@@ -31,11 +32,7 @@ from sb.hosts.servers import configured_servers
 from sb.runtime import create_home
 
 _SIGN = "approve and sign the contracts of this release: sb doctor --fix"
-app = typer.Typer(
-    help="Connect a coding agent: its host calls sb for each tool call.",
-    add_completion=False,
-    rich_markup_mode=None,
-)
+app = single()
 
 
 class Scope(StrEnum):
@@ -44,14 +41,12 @@ class Scope(StrEnum):
 
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the change; write nothing.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command(epilog="Example: sb install claude-code --dry-run")
 def install(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="HOST", help=agents_md.TARGETS)],
+    name: agents_md.HostOrFile,
     scope: Annotated[Scope, typer.Option(help="All of your projects, or this one.")] = Scope.USER,
     fail_closed: Annotated[
         bool, typer.Option("--fail-closed", help="Have the host deny calls when a hook fails.")

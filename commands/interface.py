@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
-
-import yaml
 
 COMMON_EXITS = (0, 1, 2, 70, 130)
 _DATABASE = (3,)  # of every command that does not say otherwise
@@ -15,9 +14,25 @@ _DATABASE = (3,)  # of every command that does not say otherwise
 @cache
 def declaration() -> dict[str, Any]:
     """The types and commands of interface.yaml."""
-    text = (Path(__file__).parent / "interface.yaml").read_text(encoding="utf-8")
-    declared: dict[str, Any] = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    import yaml
+
+    declared: dict[str, Any] = yaml.load(_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     return declared
+
+
+@cache
+def verbs() -> dict[str, str]:
+    """Each command and group below another, such as "memory pii list", and its last word.
+
+    Read from the lines of interface.yaml: to load the command tree takes a second, to parse the file 30 ms.
+    """
+    commands = re.findall(r"^  ([a-z-]+(?: [a-z-]+)+):", _text().partition("\ncommands:\n")[2], re.MULTILINE)
+    groups = {group for name in commands if " " in (group := name.rpartition(" ")[0])}
+    return {name: name.rpartition(" ")[2] for name in (*commands, *sorted(groups))}
+
+
+def _text() -> str:
+    return (Path(__file__).parent / "interface.yaml").read_text(encoding="utf-8")
 
 
 def declared_of(name: str) -> dict[str, Any]:

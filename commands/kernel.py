@@ -11,7 +11,7 @@ from sb.commands import output
 from sb.commands.arguments import choice, read_arguments
 from sb.commands.diagnostics import note
 from sb.commands.kernel_policy import app as policy_app
-from sb.commands.options import AsJson, Limit, group
+from sb.commands.options import Args, AsJson, Limit, Mode, ToolId, group
 from sb.commands.session import configuration, registry, runtime
 
 from sb.errors import ExitCode, UsageError
@@ -21,7 +21,7 @@ from sb.kernel.run_context import INTENT_UNSTATED, RunContext, SafetyMode
 if TYPE_CHECKING:
     from sb.runtime import Runtime
 
-app = group("Show the kernel's tools, and run one.")
+app = group()
 app.add_typer(policy_app, name="policy")
 
 
@@ -129,10 +129,10 @@ def runs(ctx: typer.Context, limit: Limit = 20, as_json: AsJson = False) -> None
 @app.command(epilog='Example: sb kernel run files.read --args \'{"path": "notes.md"}\'')
 def run(
     ctx: typer.Context,
-    tool: Annotated[str, typer.Argument(help="The tool's id.")],
-    args: Annotated[str, typer.Option(help="Arguments as a JSON object; @FILE, or - for stdin.")] = "{}",
+    tool: ToolId,
+    args: Args = "{}",
     agent: Annotated[str, typer.Option(help="The calling agent, whose permissions apply.")] = "operator",
-    mode: Annotated[str, typer.Option(help="Safety mode: normal, safe or strict.")] = "normal",
+    mode: Mode = "normal",
     intent: Annotated[str, typer.Option(help="What for, by its registered name.")] = "",
     step: Annotated[str, typer.Option(help="Step name; with --run, the same step runs once.")] = "",
     run_id: Annotated[

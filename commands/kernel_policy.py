@@ -11,7 +11,7 @@ import typer
 from sb.commands import output
 from sb.commands.arguments import choice, read_arguments
 from sb.commands.diagnostics import note, progress
-from sb.commands.options import AsJson, Limit, group
+from sb.commands.options import Args, AsJson, Limit, Mode, group
 from sb.commands.session import configuration, registry
 
 from sb.base.duration import parse_duration
@@ -82,12 +82,9 @@ def check(
 def explain(
     ctx: typer.Context,
     call: Annotated[str, typer.Argument(help="A tool id, or the id of a recorded call.")],
-    args: Annotated[
-        str,
-        typer.Option(help="Arguments as a JSON object; @FILE, or - for stdin."),
-    ] = "",
+    args: Args = "",
     agent: Annotated[str, typer.Option(help="The calling agent; by default operator.")] = "",
-    mode: Annotated[str, typer.Option(help="Safety mode: normal, safe or strict.")] = "normal",
+    mode: Mode = "normal",
     file: File = None,
     as_json: AsJson = False,
 ) -> None:

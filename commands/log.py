@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note, progress
-from sb.commands.options import As, AsJson, LogReason, Yes, group
+from sb.commands.options import As, AsJson, JsonLines, LogReason, Since, Yes, group
 from sb.commands.session import configuration, decider, event_log
 
 from sb.base.duration import parse_duration
@@ -28,12 +28,11 @@ from sb.log.kinds import require
 from sb.log.references import full_id, known_run
 from sb.runtime.parts import open_authority
 
-app = group("Read, verify, export and prune the event log.")
+app = group()
 Run = Annotated[str, typer.Option(help="Only events of this run.")]
 Agent = Annotated[str, typer.Option(help="Only events of this agent.")]
 Tool = Annotated[str, typer.Option(help="Only events of this tool.")]
 Kind = Annotated[str, typer.Option(help="Only this event kind, such as kernel.tool.dispatch.")]
-Since = Annotated[str, typer.Option(help="Only events from the last 2h, 30d…")]
 FOLLOW_EVERY_S = 0.5
 
 
@@ -74,7 +73,7 @@ def tail(
     tool: Tool = "",
     kind: Kind = "",
     since: Since = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
+    as_json: JsonLines = False,
 ) -> None:
     """Show the newest events, oldest first."""
     if kind:

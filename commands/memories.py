@@ -139,7 +139,7 @@ def memory(
         raise UsageError("name a project or a scope, not both")
     config = configuration(ctx)
     database = open_database(config.database, create=create)
-    more: dict[str, Any] = {"database": database, "config": config, "session": session or None, "warm": False}
+    more: dict[str, Any] = {"database": database, "config": config, "session": session or None}
     if project or scope:
         more["scope"] = scope or f"project:{project}"
     if agent and config.agent_charters == "enforce":

@@ -31,7 +31,7 @@ from sb.commands.memory_privacy import app as privacy_app
 from sb.commands.memory_reading import app as reading_app
 from sb.commands.memory_records import app as records_app
 from sb.commands.memory_sessions import app as sessions_app
-from sb.commands.options import AsJson, Tags, group
+from sb.commands.options import AsJson, Query, Results, Since, Tags, group
 
 from sb.base.duration import parse_duration
 from sb.base.text import nearest
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from sb.memory.views import Memory
 
 USER = "user-written"
-app = group("Save what agents learn, and search it.")
+app = group()
 TIMES = "\N{MULTIPLICATION SIGN}"
 Source = Annotated[str, typer.Option(help="Its source, such as user-written, tool-output or derived.")]
 From = Annotated[
@@ -213,8 +213,8 @@ def relate(
 @app.command(epilog='Example: sb memory search "which database do we use" -k 5')
 def search(
     ctx: typer.Context,
-    query: Annotated[str, typer.Argument(help="A question, or a few words; - for stdin.")],
-    k: Annotated[int, typer.Option("-k", min=1, max=100, help="Maximum results.")] = 10,
+    query: Query,
+    k: Results = 10,
     project: Project = "",
     scope: Scope = "",
     kind: Annotated[
@@ -229,7 +229,7 @@ def search(
         list[str] | None,
         typer.Option("--agent-filter", help="Only memories this agent wrote; may be repeated."),
     ] = None,
-    since: Annotated[str, typer.Option(help="Only events from the last 2h, 30d…")] = "",
+    since: Since = "",
     explain: Annotated[bool, typer.Option("--explain", help="Show what each score is made of.")] = False,
     fusion: Annotated[
         bool, typer.Option("--fusion", help="Order by rank fusion instead of the weighted sum.")

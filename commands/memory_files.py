@@ -11,7 +11,7 @@ import typer
 from sb.commands import output
 from sb.commands.diagnostics import note, progress
 from sb.commands.memories import note_masked, overseer, scopes
-from sb.commands.options import As, AsJson, single
+from sb.commands.options import As, AsJson, NewFile, single
 from sb.commands.session import decider
 from sb.commands.stacks import one_of
 
@@ -38,7 +38,7 @@ IMPORTED = "imported"  # the agent of what other programs remembered
 @app.command(name="export", epilog="Example: sb memory export shop.sbmem --scope project:shop")
 def export_memories(
     ctx: typer.Context,
-    file: Annotated[Path, typer.Argument(help="A new file.")],
+    file: NewFile,
     scope: Annotated[
         list[str] | None,
         typer.Option(help="Only this scope; may be repeated.", autocompletion=scopes),
@@ -283,7 +283,7 @@ def _import(
     by = IMPORTED if dry_run else decider(ctx, open_authority(overseeing.config, log), who).name
     tell = progress("reading") or (lambda done, total: None)
     try:
-        with Brain(agent, database=log.database, config=overseeing.config, warm=False) as brain:
+        with Brain(agent, database=log.database, config=overseeing.config) as brain:
             found = take_in(
                 brain,
                 log,

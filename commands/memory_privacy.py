@@ -9,7 +9,7 @@ from sb.commands import output
 from sb.commands.diagnostics import note
 from sb.commands.memories import overseer, required, with_times
 from sb.commands.memory_records import erase_found
-from sb.commands.options import As, AsJson, ChangeReason, Limit, Yes, group, single
+from sb.commands.options import As, AsJson, ChangeReason, Limit, OnlyHost, Yes, group, single
 
 from sb.base.duration import parse_duration
 from sb.base.sources import iso
@@ -128,7 +128,7 @@ def prune(
     ctx: typer.Context,
     session: Annotated[str, typer.Option(metavar="ID", help="Only this session of a host.")] = "",
     older_than: Annotated[str, typer.Option(help="Only what happened longer ago: 90d, 52w…")] = "",
-    host: Annotated[str, typer.Option(help="Only this host, such as claude-code.")] = "",
+    host: OnlyHost = "",
     reason: ChangeReason = "pruned",
     who: As = "",
     yes: Yes = False,

@@ -20,7 +20,7 @@ from sb.commands.memories import (
     typed,
     with_times,
 )
-from sb.commands.options import AsJson, single
+from sb.commands.options import AsJson, Query, Results, single
 
 from sb.errors import CheckFailed
 
@@ -68,10 +68,10 @@ def orient(
 @app.command(epilog='Example: sb memory think "why SQLite" --hops 2')
 def think(
     ctx: typer.Context,
-    query: Annotated[str, typer.Argument(help="A question, or a few words; - for stdin.")],
+    query: Query,
     hops: Annotated[int, typer.Option(min=0, max=5, help="How many relations to follow.")] = 2,
     decay: Annotated[float, typer.Option(help="Share of the score kept per relation, above 0 to 1.")] = 0.6,
-    k: Annotated[int, typer.Option("-k", min=1, max=100, help="Maximum results.")] = 20,
+    k: Results = 20,
     project: Project = "",
     scope: Scope = "",
     agent: Agent = "",

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from sb.log.event_log import EventLog
 
 _MOST_TRIES = 3  # to give a new passphrase
-app = group("Enroll operators, and manage their keys.")
+app = group()
+Person = Annotated[str, typer.Argument(help="Name of the person.")]
 NoPassphrase = Annotated[
     bool,
     typer.Option("--no-passphrase", help="Store the key unencrypted: any process of yours can sign."),
@@ -150,7 +151,7 @@ def list_operators(ctx: typer.Context, as_json: AsJson = False) -> None:
 @app.command(epilog="Example: sb operator add ben --as ana")
 def add(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(help="Name of the person.")],
+    name: Person,
     public_key: Annotated[
         str,
         typer.Option(help="A key from `sb operator whoami` elsewhere, or @FILE."),
@@ -186,7 +187,7 @@ def _text(value: str) -> str:
 @app.command(epilog='Example: sb operator revoke ben --reason "left the team"')
 def revoke(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(help="Name of the person.")],
+    name: Person,
     reason: LogReason = "",
     who: As = "",
     as_json: AsJson = False,

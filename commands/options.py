@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -16,6 +17,26 @@ ChangeReason = Annotated[str, typer.Option(help="Why; required, and recorded wit
 LogReason = Annotated[str, typer.Option(help="Why; recorded in the log.")]
 Tags = Annotated[list[str] | None, typer.Option("--tag", help="A tag; may be repeated.")]
 Limit = Annotated[int, typer.Option(min=0, help="Maximum results; 0 for no limit.")]
+AgentName = Annotated[str, typer.Argument(metavar="AGENT", help="The agent's name.")]
+ApprovalReason = Annotated[str, typer.Option(help="Why; recorded with the approval.")]
+ApprovedBy = Annotated[str, typer.Option(help="The operator who signs; a label while none is enrolled.")]
+Args = Annotated[str, typer.Option(help="Arguments as a JSON object; @FILE, or - for stdin.")]
+HostName = Annotated[str, typer.Argument(help="The host, such as claude-code.")]
+Interval = Annotated[float, typer.Option(min=0.1, max=3600.0, help="Seconds between checks.")]
+JsonLines = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]
+Mode = Annotated[str, typer.Option(help="Safety mode: normal, safe or strict.")]
+NewFile = Annotated[Path, typer.Argument(help="A new file.")]
+OnlyHost = Annotated[str, typer.Option(help="Only this host, such as claude-code.")]
+Replace = Annotated[bool, typer.Option("--force", help="Replace a file that is there.")]
+Report = Annotated[Path | None, typer.Option(metavar="FILE", help="Write this report; - is stdout.")]
+Reveal = Annotated[bool, typer.Option("--reveal", help="Print hidden secrets too.")]
+Since = Annotated[str, typer.Option(help="Only events from the last 2h, 30d…")]
+ToolId = Annotated[str, typer.Argument(help="The tool's id.")]
+MinConfidence = Annotated[float | None, typer.Option(help="Minimum confidence, from 0 to 1.")]
+Query = Annotated[str, typer.Argument(help="A question, or a few words; - for stdin.")]
+Results = Annotated[int, typer.Option("-k", min=1, max=100, help="Maximum results.")]
+Tokens = Annotated[int, typer.Option(min=100, max=50_000, help="Token budget.")]
+Work = Annotated[str, typer.Option(help="Context of the work, whose memories come first.")]
 
 
 def group(help_text: str = "", **more: Any) -> typer.Typer:

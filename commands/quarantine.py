@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sb.kernel.authority.authority import Authority
     from sb.memory.quarantine.review import Decided, Held, Quarantine
 
-app = group("Review memories of untrusted sources.")
+app = group()
 WIDEST = 100  # characters of a memory on one line
 Ids = Annotated[list[str] | None, typer.Argument(metavar="ID...", help="Ids of quarantined memories.")]
 All = Annotated[bool, typer.Option("--all", help="Decide all that wait.")]

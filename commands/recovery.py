@@ -10,7 +10,7 @@ import typer
 from sb.commands import output
 from sb.commands.arguments import choice
 from sb.commands.diagnostics import note
-from sb.commands.options import As, AsJson, DecisionReason, group
+from sb.commands.options import As, AsJson, DecisionReason, Reveal, group
 from sb.commands.session import decider, event_log, runtime
 
 from sb.base.sources import micros
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from sb.kernel.recovery_loop.settling import Settlement
     from sb.runtime import Runtime
 
-app = group("Review reversals and calls with unknown outcomes.")
+app = group()
 Reference = Annotated[
     str,
     typer.Argument(metavar="ID", help="Id of a reversal (esc_…), or of its call or approval."),
@@ -89,7 +89,7 @@ def _doubt(intent: Intent) -> dict[str, Any]:
 def show(
     ctx: typer.Context,
     reference: Reference,
-    reveal: Annotated[bool, typer.Option("--reveal", help="Print hidden secrets too.")] = False,
+    reveal: Reveal = False,
     as_json: AsJson = False,
 ) -> None:
     """Show a reversal: what was done, why and how to reverse."""

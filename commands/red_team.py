@@ -16,7 +16,7 @@ from sb.commands.session import event_log
 from sb.base.sources import iso
 from sb.errors import ExitCode, UsageError
 
-app = group("Check texts for attacks on models, and list what was found.")
+app = group()
 _PASSAGE = 100  # characters of a finding that are printed
 _ENOUGH = 16 << 20  # bytes of a file; of its text a part is read, as the verdict says
 

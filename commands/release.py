@@ -8,7 +8,7 @@ import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
 from sb.commands.memories import confirmed
-from sb.commands.options import AsJson, Yes, group
+from sb.commands.options import AgentName, ApprovedBy, AsJson, Yes, group
 from sb.commands.session import configuration, decider
 
 from sb.errors import ExitCode, NotFoundError
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from sb.kernel.release_tuple.release import PartChange
     from sb.kernel.release_tuple.releases import Releases
 
-app = group("Pin, show and compare what agents' runs are made of.")
-Agent = Annotated[str, typer.Argument(metavar="AGENT", help="The agent's name.")]
+app = group()
+ReleaseId = Annotated[str, typer.Argument(metavar="RELEASE", help="By default the newest.")]
 
 
 def _opened(ctx: typer.Context) -> tuple[Releases, Authority]:
@@ -50,8 +50,8 @@ def list_releases(
 @app.command(epilog="Example: sb release show clerk")
 def show(
     ctx: typer.Context,
-    agent: Agent,
-    release: Annotated[str, typer.Argument(metavar="RELEASE", help="By default the newest.")] = "",
+    agent: AgentName,
+    release: ReleaseId = "",
     as_json: AsJson = False,
 ) -> None:
     """Show the seven parts of a release."""
@@ -68,7 +68,7 @@ def show(
 @app.command(name="diff", epilog="Example: sb release diff clerk")
 def compare(
     ctx: typer.Context,
-    agent: Agent,
+    agent: AgentName,
     before: Annotated[str, typer.Argument(metavar="BEFORE", help="By default the pinned one.")] = "",
     after: Annotated[str, typer.Argument(metavar="AFTER", help="By default the newest.")] = "",
     as_json: AsJson = False,
@@ -110,12 +110,10 @@ def _change(change: PartChange) -> dict[str, Any]:
 @app.command(epilog='Example: sb release pin clerk --reason "evaluated on Monday"')
 def pin(
     ctx: typer.Context,
-    agent: Agent,
-    release: Annotated[str, typer.Argument(metavar="RELEASE", help="By default the newest.")] = "",
+    agent: AgentName,
+    release: ReleaseId = "",
     lift: Annotated[bool, typer.Option("--lift", help="Pin none any more.")] = False,
-    approved_by: Annotated[
-        str, typer.Option(help="The operator who signs; a label while none is enrolled.")
-    ] = "",
+    approved_by: ApprovedBy = "",
     reason: Annotated[str, typer.Option(help="Why; recorded with the pin.")] = "",
     yes: Yes = False,
     as_json: AsJson = False,

@@ -21,7 +21,7 @@ from sb.present.kind import time_cell
 if TYPE_CHECKING:
     from sb.kernel.replay.packet import Packet
 
-app = group("Capture runs, and run them again without effects.")
+app = group()
 _LONGEST = 200  # characters of a value
 Run = Annotated[str, typer.Argument(metavar="RUN", help="Id of a captured run, or its beginning.")]
 

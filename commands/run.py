@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 from sb.commands.diagnostics import note
-from sb.commands.options import single
+from sb.commands.options import HostName, single
 from sb.commands.session import configuration
 
 app = single()
@@ -17,7 +17,7 @@ app = single()
 @app.command(epilog="Example: sb run codex -- --model gpt-5")
 def run(
     ctx: typer.Context,
-    host: Annotated[str, typer.Argument(help="The host, such as claude-code.")],
+    host: HostName,
     arguments: Annotated[
         list[str] | None, typer.Argument(metavar="ARGS...", help="What its program is given; after --.")
     ] = None,

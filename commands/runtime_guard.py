@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
-from sb.commands.options import AsJson, Yes, group
+from sb.commands.options import ApprovalReason, ApprovedBy, AsJson, ToolId, Yes, group
 from sb.commands.session import baselines, decider
 
 from sb.base.text import counted, revealed
@@ -20,10 +20,9 @@ if TYPE_CHECKING:
     from sb.kernel.baselines.compare import FieldChange
     from sb.kernel.baselines.store import ContractBaselineStore, ContractEntry
 
-app = group("Show which tools have approved contracts; approve them.")
+app = group()
+SurfaceName = Annotated[str, typer.Argument(help="kernel or reversal.")]
 Surface = Annotated[str, typer.Option(help="kernel for tool contracts, reversal for how they reverse.")]
-ApprovedBy = Annotated[str, typer.Option(help="The operator who signs; a label while none is enrolled.")]
-Reason = Annotated[str, typer.Option(help="Why; recorded with the approval.")]
 
 
 @app.command(epilog="Example: sb runtime-guard tools")
@@ -63,8 +62,8 @@ def _print_changes(found: list[FieldChange]) -> None:
 @app.command(epilog="Example: sb runtime-guard show kernel files.write")
 def show(
     ctx: typer.Context,
-    surface: Annotated[str, typer.Argument(help="kernel or reversal.")],
-    tool: Annotated[str, typer.Argument(help="The tool's id.")],
+    surface: SurfaceName,
+    tool: ToolId,
     as_json: AsJson = False,
 ) -> None:
     """Show a tool's contract, its changes and approvals."""
@@ -95,7 +94,7 @@ def snapshot(
     ctx: typer.Context,
     surface: Surface = "kernel",
     approved_by: ApprovedBy = "",
-    reason: Reason = "",
+    reason: ApprovalReason = "",
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
@@ -130,11 +129,11 @@ def snapshot(
 )
 def approve_contract(
     ctx: typer.Context,
-    surface: Annotated[str, typer.Argument(help="kernel or reversal.")],
+    surface: SurfaceName,
     tool: Annotated[str, typer.Argument(help="The tool's id, or a pattern such as 'shop.*'.")],
     fingerprint: Annotated[str, typer.Option(help="Approve this contract instead of the current one.")] = "",
     approved_by: ApprovedBy = "",
-    reason: Reason = "",
+    reason: ApprovalReason = "",
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note, progress
-from sb.commands.options import AsJson, single
+from sb.commands.options import AsJson, OnlyHost, single
 from sb.commands.session import configuration
 
 from sb.base.duration import parse_duration
@@ -35,7 +35,7 @@ _MEANING = {
 @app.command(epilog="Example: sb scan --since 30d")
 def scan(
     ctx: typer.Context,
-    host: Annotated[str, typer.Option(help="Only this host, such as claude-code.")] = "",
+    host: OnlyHost = "",
     since: Annotated[str, typer.Option(help="Only calls from the last 12h, 30d, 4w…")] = "30d",
     path: Annotated[list[Path] | None, typer.Option(help="A transcript; needs --host. Repeatable.")] = None,
     as_json: AsJson = False,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sb.config import Config
     from sb.mcp.toolsets import Toolset
 
-app = group("Give agents memory and governed calls over MCP.")
+app = group()
 app.add_typer(token_app, name="token")
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?")
 AGENT = "mcp"  # who connects over stdio, unless told

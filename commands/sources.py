@@ -14,7 +14,7 @@ from sb.base.duration import parse_duration
 from sb.errors import ExitCode
 from sb.present.rules import SOURCE
 
-app = group("List and check the registered sources of context.")
+app = group()
 
 
 @app.command(name="list", epilog="Example: sb sources list")

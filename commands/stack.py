@@ -9,7 +9,7 @@ import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
 from sb.commands.memories import typed
-from sb.commands.options import AsJson, group
+from sb.commands.options import AsJson, MinConfidence, Query, Tokens, Work, group
 from sb.commands.stack_files import app as files_app
 from sb.commands.stacks import (
     Context,
@@ -26,7 +26,7 @@ from sb.commands.stacks import (
     stack_database,
 )
 
-app = group("Manage stacks of memories.")
+app = group()
 
 
 @app.command(name="list", epilog="Example: sb stack list")
@@ -110,11 +110,11 @@ def create(
 def search(
     ctx: typer.Context,
     stack: StackName,
-    query: Annotated[str, typer.Argument(help="A question, or a few words; - for stdin.")],
+    query: Query,
     limit: Limit = 10,
     kind: Kinds = None,
     context: Context = "",
-    min_confidence: Annotated[float | None, typer.Option(help="Minimum confidence, from 0 to 1.")] = None,
+    min_confidence: MinConfidence = None,
     agent: Reader = "",
     scope: ReadFrom = "",
     json_: AsJson = False,
@@ -133,8 +133,8 @@ def search(
 def load(
     ctx: typer.Context,
     stack: StackName,
-    tokens: Annotated[int, typer.Option(min=100, max=50_000, help="Token budget.")] = 8000,
-    context: Annotated[str, typer.Option(help="Context of the work, whose memories come first.")] = "",
+    tokens: Tokens = 8000,
+    context: Work = "",
     agent: Reader = "",
     scope: ReadFrom = "",
     json_: AsJson = False,

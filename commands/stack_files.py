@@ -9,7 +9,7 @@ import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
 from sb.commands.memories import required
-from sb.commands.options import As, AsJson, ChangeReason, single
+from sb.commands.options import As, AsJson, ChangeReason, NewFile, single
 from sb.commands.session import decider, event_log
 from sb.commands.stacks import Keeper, StackName, one_of, open_stack, stack_database
 
@@ -30,7 +30,7 @@ FORMATS = (DATABASE, "json", "markdown")
 def export_stack(
     ctx: typer.Context,
     stack: StackName,
-    file: Annotated[Path, typer.Argument(help="A new file.")],
+    file: NewFile,
     format_: Annotated[
         str,
         typer.Option(

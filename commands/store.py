@@ -16,7 +16,7 @@ from sb.config import Config
 from sb.config.database_key import NONE
 from sb.errors import StoreError, UsageError
 
-app = group("Encrypt the database, or decrypt it.")
+app = group()
 
 
 @app.command(epilog="Example: sb store encrypt")

@@ -9,7 +9,7 @@ from sb.commands import output
 from sb.commands.arguments import read_arguments
 from sb.commands.diagnostics import note
 from sb.commands.memories import required
-from sb.commands.options import As, AsJson, ChangeReason, group
+from sb.commands.options import As, AsJson, ChangeReason, MinConfidence, group
 from sb.commands.session import anybody, decider, event_log
 from sb.commands.stacks import (
     DEFAULT,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sb.stack import SQLiteStack
 
 _MOST_KNOWN = 10_000  # suggestions among which the beginning of an id is looked up
-app = group("Review suggested memories.")
+app = group()
 PENDING, ANY = "pending", "any"
 
 
@@ -58,7 +58,7 @@ def list_suggestions(
         str, typer.Option(help="Their status; `any` for all.", autocompletion=statuses)
     ] = PENDING,
     kind: Annotated[str, typer.Option(help="Only this kind, such as belief.", autocompletion=kinds)] = "",
-    min_confidence: Annotated[float | None, typer.Option(help="Minimum confidence, from 0 to 1.")] = None,
+    min_confidence: MinConfidence = None,
     source: Annotated[
         str, typer.Option(metavar="ID", help="Only suggestions made from this raw entry.")
     ] = "",

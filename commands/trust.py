@@ -30,7 +30,7 @@ from sb.present.rules import TRUST
 if TYPE_CHECKING:
     from sb.memory.trust.scores import Standing
 
-app = group("Set and show trust scores.")
+app = group()
 Other = Annotated[str, typer.Argument(metavar="NAME", help="Who or what is trusted.")]
 Domain = Annotated[str, typer.Option(help="Only this domain, such as code or general.")]
 

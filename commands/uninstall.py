@@ -7,20 +7,17 @@ from typing import Annotated
 import typer
 from sb.commands import agents_md, output
 from sb.commands.file_changes import confirm, described
-from sb.commands.install import AsJson, DryRun, Yes, open_installer
+from sb.commands.install import DryRun, open_installer
+from sb.commands.options import AsJson, Yes, single
 
 from sb.hosts.registry import host_settings
 
-app = typer.Typer(
-    help="Disconnect a coding agent and restore its settings.",
-    add_completion=False,
-    rich_markup_mode=None,
-)
+app = single()
 
 
 @app.command(epilog="Example: sb uninstall claude-code --dry-run")
 def uninstall(
-    name: Annotated[str, typer.Argument(metavar="HOST", help=agents_md.TARGETS)],
+    name: agents_md.HostOrFile,
     purge: Annotated[
         bool, typer.Option("--purge", help="Also remove backups, and the wrapper if unused.")
     ] = False,

@@ -1,6 +1,6 @@
 """Usage errors in our words: the value that is wrong, and the command that was probably meant.
 
-Loaded once something was typed wrongly. It knows the commands of every group by name, so that it need not load them.
+Loaded once something was typed wrongly. It knows the commands of every group by name, and loads none of them.
 """
 
 from __future__ import annotations
@@ -11,46 +11,12 @@ from difflib import get_close_matches
 from typing import Any
 
 import typer
+from sb.commands.interface import verbs
 from typer._click import exceptions as click  # typer exports no error but BadParameter
 
 from sb.base.text import nearest, plain, shorten
 from sb.errors import ExitCode, UsageError
 
-# The commands of each group; a test compares them with the groups themselves.
-VERBS = {
-    "agent": "charter eval",
-    "agent charter": "list show check approve",
-    "agent eval": "run init diff convert",
-    "approvals": "list show approve deny revoke grants watch servers",
-    "checkpoint": "save list show diff restore",
-    "config": "show check trust organization sign",
-    "entity": "episode belief value goal note drive relationship raw search load status",
-    "harness": "audit",
-    "incident": "open list show close",
-    "kernel": "info namespaces tools runs run policy",
-    "kernel policy": "check explain replay",
-    "log": "verify tail show export prune",
-    "memory": "remember decide log entity relate search orient think gate access outcome calibrate wrap-up handoff resume show history why graph "
-    "forget recover protect erase tidy stats export import pii denied retention forget-subject prune",
-    "memory pii": "list erase",
-    "operator": "init list add revoke rotate whoami",
-    "recovery": "list show approve dismiss settle invalidate watch",
-    "workflow": "list show settle",
-    "replay": "capture list run diff delete",
-    "release": "list show diff pin",
-    "runtime-guard": "tools mismatches show snapshot approve-contract",
-    "serve": "mcp token",
-    "serve token": "create list revoke",
-    "sources": "list check",
-    "stack": "list show create search load dump maintain export import sync conflicts resolve",
-    "suggestions": "list show accept dismiss",
-    "quarantine": "list show add release purge",
-    "red-team": "check list",
-    "credentials": "list check",
-    "trust": "set list show",
-    "store": "encrypt decrypt",
-}
-LEAVES = {f"{group} {verb}": verb for group, verbs in VERBS.items() for verb in verbs.split()}
 # What people type for a command, the likeliest first. Below a group only that group's own count, if it has any.
 SYNONYMS = {
     "accept": ("approvals approve", "suggestions accept"),
@@ -175,7 +141,7 @@ def meant(word: str, group: str, names: Sequence[str]) -> list[str]:
     if not group:
         close = [] if known else get_close_matches(word, names, n=1, cutoff=OWN_NAME)
         close = close or (
-            [] if known else get_close_matches(word, [*names, *LEAVES.values(), *SYNONYMS], n=1)
+            [] if known else get_close_matches(word, [*names, *verbs().values(), *SYNONYMS], n=1)
         )
         near = [command for name in close for command in ([name] if name in names else _known(name))]
         return (known or near)[:MOST]
@@ -186,8 +152,7 @@ def meant(word: str, group: str, names: Sequence[str]) -> list[str]:
 
 def _known(word: str) -> list[str]:
     """The commands that people mean by a word, else those of that name in all groups."""
-    called = (command for command, verb in LEAVES.items() if verb == word)
-    return [*SYNONYMS.get(word, ())] or [*called]
+    return [*SYNONYMS.get(word, ())] or [command for command, verb in verbs().items() if verb == word]
 
 
 def usage_error(error: typer.TyperException) -> UsageError | None:

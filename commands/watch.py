@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
-from sb.commands.options import single
+from sb.commands.options import Interval, JsonLines, single
 from sb.commands.session import configuration
 
 from sb.base.sources import SYSTEM_CLOCK, iso_micros, micros
@@ -26,8 +26,8 @@ def watch(
         str, typer.Option(metavar="CMD", help="desktop, or a command that gets each item.")
     ] = "",
     once: Annotated[bool, typer.Option("--once", help="Print what needs you now, and exit.")] = False,
-    interval: Annotated[float, typer.Option(min=0.1, max=3600.0, help="Seconds between checks.")] = 1.0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
+    interval: Interval = 1.0,
+    as_json: JsonLines = False,
 ) -> None:
     """Print what needs you, as it appears.
 

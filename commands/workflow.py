@@ -15,7 +15,7 @@ from sb.errors import NotFoundError
 from sb.present.times import date_and_time
 from sb.present.workflows import STEP, WORKFLOW
 
-app = group("List workflows, and settle steps of unknown outcome.")
+app = group()
 WorkflowId = Annotated[str, typer.Argument(metavar="WORKFLOW", help="Id of the workflow.")]
 
 

@@ -167,7 +167,7 @@ def _display_first(args: list[str]) -> list[str]:
 def load(name: str) -> Any:
     """The real command or group of that name."""
     command = typer.main.get_command(import_module(f"sb.commands.{name.replace('-', '_')}").app)
-    command.name = name
+    command.name, command.help = name, command.help or COMMANDS[name]
     _name_values(command)
     return command
 

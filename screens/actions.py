@@ -27,6 +27,8 @@ VIEWS = {
         "contracts": "Tools",
         "reversals": "Undo",
         "grants": "Grants",
+        "policy": "Policy",
+        "servers": "Servers",
         "harness": "Harness",
         "evals": "Evals",
         "eval_runs": "Eval runs",
@@ -114,6 +116,7 @@ ACTIONS = (
     _deciding("take_away", "x", "revoke", "Revoke a grant.", "grants"),
     _deciding("take_away", "x", "forget", "Take memories out of every search.", "memory"),
     _deciding("undo", "u", "undo", "Undo what a call did, after a dry run.", "inbox", *UNDONE),
+    _deciding("undo", "u", "undo", "Undo what the agent's newest session did, after a dry run.", "agents"),
     _deciding("undo", "u", "recover", "Let searches find a forgotten memory again.", "memory", footer=False),
     _deciding("undo", "u", "restore", "Restore a core from this checkpoint.", "checkpoints"),
     _deciding(
@@ -216,6 +219,13 @@ ACTIONS = (
     Action("view(-1)", "left_square_bracket", "last view", "Show the view before.", VIEWED),
     Action(
         "choose", "left,right", "choose", "Choose the other version of a conflict.", ("inbox",), footer=True
+    ),
+    Action(
+        "export",
+        "E",
+        "export",
+        "Write the rows that the filter lets through to a file: JSON or CSV.",
+        tuple(VIEWS["log"]),
     ),
     Action("sort", "s", "sort", "Change the order of the list.", ("agents",), footer=True),
     Action("verify", "v", "verify", "Verify the whole log against its anchors.", ("log",), footer=True),

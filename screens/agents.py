@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from functools import cached_property
 
 from sb.screens.actions import LISTS, PANELS, RECORDS, bindings
 from sb.screens.document_view import DocumentView
+from sb.screens.handled import Handled
+from sb.screens.handlers.agent import AgentHandler
+from sb.screens.hours_chart import HoursChart
 from sb.screens.panel import Panel
 from sb.screens.row_list import RowList
-from sb.screens.state.agents import ORDERS, agent_document, read_agents
-from sb.screens.state.document import Document
+from sb.screens.state.agents import ORDERS, PAGE, read_agents
 from sb.screens.state.listing import row_of
 from sb.screens.tab_view import TabView
 from textual import on
 from textual.widget import Widget
 
-from sb.log.event import Subject
 from sb.present.agents import AGENT, AgentLine
 from sb.present.overview import AtWork
-
-if TYPE_CHECKING:
-    from sb.screens.state.kills import Pointed
 
 EMPTY = (
     "No agents yet. One appears here with its first call.\n\nsb install claude-code connects a coding agent."
@@ -29,7 +27,7 @@ EMPTY = (
 READ_EVERY_S = 10.0  # while nothing is written: ages grow, and who is silent is no longer at work
 
 
-class AgentsScreen(TabView):
+class AgentsScreen(Handled, TabView):
     """Agents by project, those at work first, and the one under the cursor in full."""
 
     name_ = "agents"
@@ -43,14 +41,17 @@ class AgentsScreen(TabView):
         self._order = next(iter(ORDERS))
         self._keys: dict[tuple[str, str], int] = {}
         self._lines: dict[int, AgentLine] = {}
-        self._shown: int | None = None
         self._read_at = 0.0
 
     def body(self) -> Iterable[Widget]:
         yield self.split(
-            self.views_panel(RowList(AGENT.columns["list"], id="agents")),
-            Panel(DocumentView(id="agent"), title="Agent"),
+            self.views_panel(RowList(AGENT.columns["list"], id="agents"), HoursChart(id="hours")),
+            Panel(DocumentView(id="agent"), views=PAGE, id="page"),
         )
+
+    @cached_property
+    def handler(self) -> AgentHandler:
+        return AgentHandler(self, self.show_detail, lambda: self._lines)
 
     @property
     def rows(self) -> RowList:
@@ -73,28 +74,33 @@ class AgentsScreen(TabView):
         self.rows.show(list(self._lines), EMPTY)
         self.console_app.view_counts[self.name_] = seen.seen
         self.show_status()
-        self._show_agent(self.rows.listing.current)
+        self._point()
 
     @on(RowList.Highlighted)
     def _highlighted(self, message: RowList.Highlighted) -> None:
-        self._show_agent(message.key)
+        self._point()
 
-    def _show_agent(self, key: int | None) -> None:
-        line = None if key is None else self._lines.get(key)
+    def _point(self) -> None:
+        key = self.rows.listing.current
+        self.handler.point_at("" if key is None else str(key))
+        self.show_detail()
 
-        def work() -> Document:
-            return agent_document(self.records, line) if line else []
+    def show_detail(self) -> None:
+        if not self.composed:
+            return
+        panel, page = self.query_one("#page", Panel), self.handler.item
+        shown = self.handler.reference, panel.view
+        self.handler.view = panel.view
+        panel.count(page.counts if page else {})
+        self.detail.show(self.handler.document(), same_record=shown == self._shown)
+        self._shown = shown
+        if page is not None:
+            self.query_one(HoursChart).show(page.hours)
+        self.show_keys()
 
-        def show(document: Document) -> None:
-            view = self.query_one("#agent", DocumentView)
-            view.show(document, same_record=key == self._shown)
-            self._shown = key
-
-        self.read("agent", work, show)
-
-    @on(RowList.Opened)
-    def _opened(self, message: RowList.Opened) -> None:
-        self.console_app.find_on("runs", self._lines[message.key].run_id)
+    @on(Panel.Viewed, "#page")
+    def _page_viewed(self) -> None:
+        self.show_detail()
 
     def summary(self) -> str:
         hidden = self._seen.seen - len(self._lines)
@@ -106,10 +112,6 @@ class AgentsScreen(TabView):
         self._order = names[(names.index(self._order) + 1) % len(names)]
         self._show(self._seen)
 
-    def pointed_at(self) -> Pointed:
-        line = self._lines.get(-1 if self.rows.listing.current is None else self.rows.listing.current)
-        return Subject(line.run_id, agent=line.agent) if line else None
-
     def start_over(self) -> None:
-        self._seen, self._lines, self._shown = AtWork(), {}, None
+        self._seen, self._lines = AtWork(), {}
         self.rows.start_over()

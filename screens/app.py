@@ -6,7 +6,7 @@ import gc
 import os
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from sb.screens.state.document import Document
     from sb.screens.state.signer import Signer
 
-    from sb.operator.attention.inbox import InboxNow
+    from sb.operator.attention.inbox import Group
 
 LOOK_EVERY_S = 0.5
 TRANSITION_S = 0.01  # in which a new screen may settle before it is painted
@@ -110,7 +110,7 @@ class ConsoleApp(KeysInOrder):
         self.trouble = ""
         self.operator = operator
         self.view_counts: dict[str, int] = {}  # how many records each view has, as far as it was read
-        self.needs_you: InboxNow | None = None
+        self.inbox: Sequence[Group] | None = None  # what waits, once it was read
         self.activity_filter = ""  # what was typed in a view of Activity holds in all of them
         self._counted_at: float | None = None
         self.shares = Shares()
@@ -224,19 +224,19 @@ class ConsoleApp(KeysInOrder):
         """Count again what needs you."""
         if self.section is not None:
             self._counted_at = self.records.clock.monotonic()
-            self.section.read("needs", self.records.needs_you, self._counted)
+            self.section.read("needs", self.records.inbox, self._counted)
 
-    def _counted(self, needs_you: InboxNow) -> None:
-        self.needs_you = needs_you
+    def _counted(self, groups: Sequence[Group]) -> None:
+        self.inbox = groups
         if self.section is not None and not self.paused:
             self.section.show_status()
-            self.section.show_needs(needs_you)
+            self.section.show_inbox(groups)
         self.call_after_refresh(self._counted_once.set)
 
     @property
     def needs(self) -> Mapping[str, int]:
         """Counts of what needs you, by place."""
-        return {"inbox": self.needs_you.total} if self.needs_you else {}
+        return {"inbox": sum(len(group.entries) for group in self.inbox or ())}
 
     def _all_sections(self) -> list[Section]:
         stacks = self._screen_stacks.values()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from sb.screens.actions import Action
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sb.screens.state.signer import Signer
     from textual.content import Content
 
-    from sb.operator.attention.inbox import InboxNow
+    from sb.operator.attention.inbox import Group
 
 
 class Console(Protocol):
@@ -34,7 +34,7 @@ class Console(Protocol):
     @property
     def needs(self) -> Mapping[str, int]: ...
     @property
-    def needs_you(self) -> InboxNow | None: ...
+    def inbox(self) -> Sequence[Group] | None: ...
     @property
     def shares(self) -> Shares: ...
     @property

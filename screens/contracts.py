@@ -1,75 +1,56 @@
-"""The tools of Rules: their contracts, those to approve first, and what changed in the one under the cursor."""
+"""The contracts of Rules: those to approve first, and what changed in the one under the cursor."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import ClassVar
 
 from sb.screens.actions import LISTS, PANELS, RECORDS, bindings
-from sb.screens.document_view import DocumentView
 from sb.screens.handled import Handled
 from sb.screens.handlers.contract import ContractHandler
-from sb.screens.panel import Panel
-from sb.screens.row_list import RowList
-from sb.screens.state.listing import row_of
-from sb.screens.tab_view import ListView
+from sb.screens.kind_view import KindView
 from sb.screens.waiting import Waiting
-from textual import on
-from textual.widget import Widget
 
 from sb.base.fitting import count
-from sb.base.sources import MICROSECONDS
 from sb.kernel.baselines.store import ContractEntry
 from sb.kernel.contracts import KERNEL_SURFACE, REVERSAL_SURFACE
 from sb.present.contracts import CONTRACT, ordered
 
 
-class ContractsScreen(ListView[ContractEntry], Handled, Waiting):
-    """Every tool that any process met, those that need a look first, and what changed in the one under the cursor."""
+class ContractsScreen(KindView[ContractEntry], Handled, Waiting):
+    """Every tool that any process met, those that need a look first."""
 
     name_ = "contracts"
     parts = ("contracts", LISTS, RECORDS, PANELS)
     heading = "Rules"
+    kind = CONTRACT
+    noun = "Contract"
     gone = "no process has met this tool"
+    empty = "No tools yet.\n\nThey appear here once an agent's process has loaded them."
     surface: ClassVar[str] = KERNEL_SURFACE
-    empty: ClassVar[str] = "No tools yet.\n\nThey appear here once an agent's process has loaded them."
     BINDINGS = bindings("contracts")
-
-    def body(self) -> Iterable[Widget]:
-        tools = self.views_panel(RowList(CONTRACT.columns["list"], id="contracts"))
-        yield self.split(tools, Panel(DocumentView(id="contract"), title="Contract"))
 
     @cached_property
     def handler(self) -> ContractHandler:
         return ContractHandler(self, self.show_detail, self.surface)
 
-    def waiting(self) -> Sequence[int]:
-        return [key for key, entry in self.known.items() if entry.approvable]
+    def read_items(self) -> Sequence[ContractEntry]:
+        return ordered(self.records.baselines("rows", self.surface).entries())
 
-    def refresh_records(self) -> None:
-        def work() -> list[ContractEntry]:
-            return ordered(self.records.baselines("rows", self.surface).entries())
+    def reference(self, item: ContractEntry) -> str:
+        return item.tool_id
 
-        self.read("contracts", work, self._show)
-
-    def _show(self, entries: Sequence[ContractEntry]) -> None:
-        self.keep(entries, [entry.tool_id for entry in entries])
-        now = int(self.records.clock.now() * MICROSECONDS)
-        self.rows.put({key: row_of(CONTRACT, entry, now) for key, entry in self.known.items()})
-        self.rows.show(list(self.known), self.empty)
+    def show_items(self, items: Sequence[ContractEntry]) -> None:
+        super().show_items(items)
         self.move_on()
-        self.go_to_wanted([entry.tool_id for entry in entries])
-        self._point()
-        self.show_status()
 
-    @on(RowList.Highlighted)
-    def _highlighted(self, message: RowList.Highlighted) -> None:
-        self._point()
-
-    def _point(self) -> None:
+    def show_current(self) -> None:
         self.handler.point_at(self.current.tool_id if self.current else "")
         self.show_detail()
+
+    def waiting(self) -> Sequence[int]:
+        return [key for key, entry in self.known.items() if entry.approvable]
 
     def marked_references(self) -> Sequence[str]:
         marked = sorted(self.rows.listing.marked)
@@ -79,10 +60,6 @@ class ContractsScreen(ListView[ContractEntry], Handled, Waiting):
         marked, amiss = len(self.rows.listing.marked), len(self.waiting())
         parts = (f"{marked} marked" if marked else "", f"{count(amiss)} to approve" if amiss else "")
         return " · ".join(filter(None, parts))
-
-    def start_over(self) -> None:
-        self.known = {}
-        self.rows.start_over()
 
 
 class ReversalsScreen(ContractsScreen):

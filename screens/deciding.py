@@ -237,5 +237,8 @@ class Deciding(Section):
         else:
             super().failed(error)
 
+    def note_outcome(self, reference: str, text: str) -> None:
+        """Called in a worker once a record was decided, with what came of it; for lists that keep its line."""
+
     def notify_failure(self, text: str, title: str = "") -> None:
         self.app.notify(text, title=title or self.failure, severity="error", timeout=8, markup=False)

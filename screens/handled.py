@@ -45,8 +45,13 @@ class Handled(Deciding):
     def handler(self) -> Handler[Any] | None:
         """The handler of the record under the cursor."""
 
+    @property
+    def deciding(self) -> Handler[Any] | None:
+        """The handler of what is decided now: that of what is marked, else of the record under the cursor."""
+        return self.handler
+
     def marked_references(self) -> Sequence[str]:
-        """The references of what is marked, all of the same kind as the record under the cursor."""
+        """The references of what is marked, all of them `deciding`'s."""
         return ()
 
     @property
@@ -69,11 +74,11 @@ class Handled(Deciding):
     def possible(self, action: Action) -> bool:
         name = action.id.partition("(")[0]
         if name in NONE_HERE:
-            return self.handler is not None and self.handler.possible(name)
+            return self.deciding is not None and self.deciding.possible(name)
         return super().possible(action)
 
     def labels(self) -> Mapping[str, str]:
-        return self.handler.labels if self.handler else {}
+        return self.deciding.labels if self.deciding else {}
 
     def pointed_at(self) -> Pointed:
         return self.handler.pointed_at() if self.handler else None
@@ -93,7 +98,7 @@ class Handled(Deciding):
 
     def do(self, name: str) -> None:
         """Let the handler do the action of this id, if the record's kind has it."""
-        act = getattr(self.handler, name, None)
+        act = getattr(self.deciding, name, None)
         if act is None:
             self.console_app.say(NONE_HERE[name])
         elif name in ("reveal", "choose"):

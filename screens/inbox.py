@@ -35,7 +35,7 @@ from sb.present.overview import AtWork
 if TYPE_CHECKING:
     from sb.screens.handlers.handler import Handler
 
-    from sb.operator.attention.inbox import Group, InboxNow
+    from sb.operator.attention.inbox import Group
 
 NO_HIT = "Nothing matches.\n\nesc clears the filter."
 BAR = 10  # cells of the day's budget
@@ -75,13 +75,15 @@ class InboxScreen(Filtering, Handled, Waiting):
 
     @cached_property
     def _handlers(self) -> Mapping[str, Handler[Any]]:
-        recovery = RecoveryHandler(self, self.show_detail)
+        recovery, review = RecoveryHandler(self, self.show_detail), ReviewHandler(self, self.show_detail)
         return {
             "request": RequestHandler(self, self.show_detail),
             "unknown": recovery,
             "reversal": recovery,
             "contract": ContractHandler(self, self.show_detail),
-            "review": ReviewHandler(self, self.show_detail),
+            "conflict": review,
+            "quarantine": review,
+            "suggestion": review,
             "kill": KillHandler(self, self.show_detail),
             "finding": FindingHandler(self, self.show_detail, self._finding),
         }
@@ -98,11 +100,11 @@ class InboxScreen(Filtering, Handled, Waiting):
         self.console_app.count_needs()  # while the screen is laid out
 
     def refresh_records(self) -> None:
-        if self.console_app.needs_you is None:  # what needs you comes first; the rest would slow it down
+        if self.console_app.inbox is None:  # what needs you comes first; the rest would slow it down
             if not self.is_reading("needs"):
                 self.console_app.count_needs()
             return
-        self.show_needs(self.console_app.needs_you)
+        self.show_inbox(self.console_app.inbox)
         self._read_rest()
 
     def _read_rest(self) -> None:
@@ -114,8 +116,8 @@ class InboxScreen(Filtering, Handled, Waiting):
         if self._read_at is not None and self.records.clock.monotonic() - self._read_at >= READ_EVERY_S:
             self.refresh_records()
 
-    def show_needs(self, needs_you: InboxNow) -> None:
-        self.lines.show(needs_you.groups)
+    def show_inbox(self, groups: Sequence[Group]) -> None:
+        self.lines.show(groups)
         self._show()
         if self._read_at is None:
             self.call_after_refresh(self._read_rest)  # once these rows are painted
@@ -135,7 +137,7 @@ class InboxScreen(Filtering, Handled, Waiting):
 
     @on(RowList.Wanted)
     def _rows_wanted(self, message: RowList.Wanted) -> None:
-        entries = self.lines.entries_of(message.keys)
+        entries = self.lines.waiting_of(message.keys)
 
         def done(needs: Mapping[str, Need]) -> None:
             self._needs |= needs
@@ -183,24 +185,72 @@ class InboxScreen(Filtering, Handled, Waiting):
         else:
             super().open_row(key)
 
+    @property
+    def deciding(self) -> Handler[Any] | None:
+        marked = self.lines.entries_of(sorted(self.rows.listing.marked))
+        return self._handlers[marked[0].kind] if marked else self.handler
+
     def marked_references(self) -> Sequence[str]:
-        listing, handler = self.rows.listing, self.handler
-        chosen = self.lines.entries_of(sorted(listing.marked) or [listing.current or 0])
-        if not listing.marked and self.lines.group(listing.current) is None:
-            return ()
-        return [entry.reference for entry in chosen if self._handlers[entry.kind] is handler]
+        """Those of the marked lines; of a group's line alone all of its entries."""
+        listing = self.rows.listing
+        alone = [listing.current] if listing.current and self.lines.group(listing.current) else []
+        return [entry.reference for entry in self.lines.entries_of(sorted(listing.marked) or alone)]
+
+    def action_mark(self) -> None:
+        """Mark the line, or take its mark away; what is marked is of one kind, since it is decided together."""
+        if self.handler is None or not self.handler.several:
+            self.console_app.say("this is decided by itself: no mark")
+        elif self.rows.listing.marked and self.deciding is not self.handler:
+            self.console_app.say("what is marked is of another kind: esc takes the marks away")
+        else:
+            super().action_mark()
 
     def waiting(self) -> Sequence[int]:
-        return self.lines.keys
+        """The lines of the kind under the cursor, where such are decided together."""
+        handler = self.deciding
+        if handler is None or not handler.several:
+            return ()
+        kinds = {number: self.lines.entry(number) for number in self.lines.keys}
+        return [number for number, it in kinds.items() if it and self._handlers[it.kind] is handler]
+
+    def action_next_waiting(self, by: int) -> None:
+        """The next line, or the one before, and from the last to the first."""
+        keys, index = self.lines.keys, self.rows.listing.index
+        places = [(index + by * step) % len(keys) for step in range(1, len(keys) + 1)]
+        ahead = [keys[place] for place in places if keys[place] not in self.lines.decided]
+        if ahead:
+            self.rows.select(ahead[0])
 
     def filter_changed(self) -> None:
-        if self.console_app.needs_you is not None:
-            self.show_needs(self.console_app.needs_you)
+        if self.console_app.inbox is not None:
+            self.show_inbox(self.console_app.inbox)
+
+    def move_on(self) -> None:
+        """Leave what was just decided, once its line says so."""
+        if self._moves_on and self.rows.listing.current in self.lines.decided:
+            self._moves_on = False
+            self.action_next_waiting(1)
+
+    def decided(self, outcome: tuple[list[str], list[str]]) -> None:
+        super().decided(outcome)
+        self.console_app.count_needs()
+
+    def action_refresh(self) -> None:
+        self.console_app.count_needs()
+        super().action_refresh()
+
+    def note_outcome(self, reference: str, text: str) -> None:
+        self.app.call_from_thread(self.lines.keep, reference, text)
+
+    def on_screen_suspend(self) -> None:
+        """Another place is shown: what was decided need not be here any more."""
+        if self not in self.app.screen_stack:
+            self.lines.clear_outcomes()
 
     def find(self, reference: str) -> None:
         """Put the cursor on what has this id."""
         self._wanted = reference
-        if self.console_app.needs_you is not None:
+        if self.console_app.inbox is not None:
             self._show()
 
     def _select_wanted(self) -> None:

@@ -133,6 +133,12 @@ class ActivityView(Searching, Handled, TabView):
             "refused", lambda: next_refused(self.records.log("search"), wanted, seq, newer=by < 0), done
         )
 
+    def action_export(self) -> None:
+        """Write the rows that the filter lets through to a file."""
+        from sb.screens.exporting import export  # with its dialog, which few ask for
+
+        export(self, self.search.hits.keys)
+
     def summary(self) -> str:
         filtered = self.search.summary() if self.search.text else ""
         return " · ".join(filter(None, (filtered, self.work_text)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from sb.screens.actions import ACTIONS, DECIDE, EVERYWHERE, LISTS, PANELS, Action, actions, bindings
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sb.screens.console import Console
     from sb.screens.state.kills import Pointed
 
-    from sb.operator.attention.inbox import InboxNow
+    from sb.operator.attention.inbox import Group
 
 
 class Section(Reading, Screen[None]):
@@ -196,8 +196,8 @@ class Section(Reading, Screen[None]):
         known = next((declared for declared in ACTIONS if declared.id == action), None)
         return known is None or self.console_app.allows(known)
 
-    def show_needs(self, needs_you: InboxNow) -> None:
-        """Show new counts of needs in the tabs."""
+    def show_inbox(self, groups: Sequence[Group]) -> None:
+        """Show what waits now, where that is listed."""
 
     def tick(self) -> None:
         """Another second is over."""

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from sb.screens.deciding import Deciding
-from sb.screens.panel import Panel
 from sb.screens.row_list import RowList
-from textual import on
-
-from sb.base.fitting import count
 
 MOST_MARKED = 500
 
@@ -69,36 +65,3 @@ class Waiting(Deciding):
             self.console_app.say(f"marked the first {MOST_MARKED}")
         self.rows.refresh()
         self.show_status()
-
-
-class CountedList(Waiting):
-    """The same where the panel of the list, its first, counts its views, and says on its foot where the cursor is."""
-
-    @abstractmethod
-    def view_counts(self) -> Mapping[str, int]:
-        """Counts of lines, by view."""
-
-    @abstractmethod
-    def foot(self) -> Sequence[str]:
-        """The footer's texts after the place of the cursor; blank ones are left out."""
-
-    def total(self) -> int:
-        """The number of lines, where not all are listed."""
-        return 0
-
-    def show_status(self) -> None:
-        super().show_status()
-        if self.composed and self.is_current:
-            self.walk_children(Panel)[0].count(self.view_counts())
-            self.show_foot()
-
-    @on(RowList.Highlighted)
-    def show_foot(self) -> None:
-        """Write what is marked and where the cursor is."""
-        if not self.walk_children(RowList):
-            return  # a message of a list that is gone: the screen closes
-        listing = self.rows.listing
-        total = max(self.total(), len(listing.keys))
-        marked = f"{count(len(listing.marked))} marked" if listing.marked else ""
-        place = f"{count(listing.index + 1)} of {count(total)}" if listing.keys else ""
-        self.walk_children(Panel)[0].foot(marked, place, *self.foot())

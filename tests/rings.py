@@ -1,13 +1,15 @@
 """Rings of the suite: `--ring 1` leaves out what takes long, `make test-all` runs everything.
 
 A test whose recorded time is above the limit is in the second ring, unless docs/concepts/security.md names it as
-the witness of a promise. Of a file or folder that the page names, the quickest test stays.
+the witness of a promise. Of a file or folder that the page names, the quickest test stays. Of a walk, which is one test
+with many parameters that take long together, the first ring runs a sample, drawn by SB_RING_SEED.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import random
 import re
 import time
 from collections import defaultdict
@@ -20,7 +22,9 @@ ROOT = Path(__file__).parents[1]
 RECORD = ROOT / "tests" / "durations.json"
 LIMIT_S = 0.3  # so that the first ring takes three minutes on two quiet cores
 _KEPT_S = 0.2  # quicker ones are not recorded
-_OPTION, _RECORDING = "--ring", "SB_RECORD_DURATIONS"
+WALK_S = 1.5  # that the parameters of one test take together in the first ring
+_WALK, _LEAST = "[*]", 3  # the end of a walk's name in the record; parameters of it that are always run
+_OPTION, _RECORDING, _SEED = "--ring", "SB_RECORD_DURATIONS", "SB_RING_SEED"
 _TIME = "ring_time_s"
 _WAITING = 1 / 3  # of the time that passes counts for tests that wait, which a loaded machine makes long
 
@@ -47,10 +51,26 @@ def second_ring(ids: list[str], seconds: dict[str, float], named: frozenset[str]
     for test in ids:
         for place in _places(test) & named:
             members[place].append(test)
+    slow |= _not_sampled([test for test in ids if test not in slow], seconds)
     for tests in members.values():
         if slow.issuperset(tests):
-            slow.discard(min(tests, key=lambda test: (seconds[test], test)))
+            slow.discard(min(tests, key=lambda test: (seconds.get(test, 0), test)))
     return slow
+
+
+def _not_sampled(ids: list[str], seconds: dict[str, float]) -> set[str]:
+    """The parameters of walks that are not drawn."""
+    walks = defaultdict[str, list[str]](list)
+    for test in ids:
+        name = test.partition("[")[0] + _WALK
+        if name in seconds:
+            walks[name].append(test)
+    left_out = set[str]()
+    for name, tests in walks.items():
+        most = max(_LEAST, int(len(tests) * WALK_S / seconds[name]))
+        draw = random.Random(f"{name} {os.environ.get(_SEED, '')}")
+        left_out |= set(tests) - set(draw.sample(sorted(tests), min(most, len(tests))))
+    return left_out
 
 
 def _places(test: str) -> set[str]:
@@ -93,13 +113,23 @@ class Rings:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         for name, value in report.user_properties:
             if name == _TIME and report.when == "teardown" and isinstance(value, float):
-                self._seconds[report.nodeid] = round(value, 1)
+                self._seconds[report.nodeid] = value
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if self._seconds and not hasattr(session.config, "workerinput"):
-            known = recorded() | self._seconds
-            slow = {test: seconds for test, seconds in sorted(known.items()) if seconds >= _KEPT_S}
+            known = recorded() | self._seconds | _walks(self._seconds)
+            slow = {test: round(seconds, 1) for test, seconds in sorted(known.items()) if seconds >= _KEPT_S}
             RECORD.write_text(json.dumps(slow, indent=0) + "\n", encoding="utf-8")
+
+
+def _walks(seconds: dict[str, float]) -> dict[str, float]:
+    """The seconds of walks, by their names in the record; parameters that are in the second ring by themselves left out."""
+    found = defaultdict[str, float](float)
+    for test, used in seconds.items():
+        function, bracket, _ = test.partition("[")
+        if bracket and used <= LIMIT_S:
+            found[function + _WALK] += used
+    return {name: used for name, used in found.items() if used > WALK_S}
 
 
 _BEFORE = pytest.StashKey[tuple[float, float]]()

@@ -22,8 +22,6 @@ BENCHMARKS = (
     "confinement",
     "audit",
     "memory",
-    "remember",
-    "first_search",
     "mcp",
     "memory_peers",
     "sync",

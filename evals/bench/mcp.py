@@ -34,7 +34,7 @@ def report() -> Iterator[str]:
     """A line for searches, one for the start."""
     with tempfile.TemporaryDirectory() as folder:
         config = configured(Path(folder))
-        with Brain("mcp", config=config, scope="project:bench", warm=False) as brain:
+        with Brain("mcp", config=config, scope="project:bench") as brain:
             fill(brain, _RECORDS, Texts(), "project:bench")
         yield anyio.run(_searches, config)
         yield anyio.run(_starts, config.home.folder)

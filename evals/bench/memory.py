@@ -174,7 +174,7 @@ def _comparisons(brain: Brain, floor: Floor, text: Texts, of: str) -> Iterator[s
         brain.remember(text())
 
     both = "FTS5 query + bit scan"
-    yield compare(f"search, {of}", search, both, bare_search, calls=40, bar=2.0).line()
+    yield compare(f"search, {of}", search, both, bare_search, calls=40, bar=3.0).line()
     waited = median(block(search, 1) for _ in range(100)) / 1000
     yield f"  search p50 {waited:.1f} ms  bar 25 ms  {'ok' if waited <= 25 else 'OVER'}"
     yield compare(
@@ -186,7 +186,7 @@ def _comparisons(brain: Brain, floor: Floor, text: Texts, of: str) -> Iterator[s
         "remember without",
         lambda: brain.remember(text(), force=True),
         calls=40,
-        bar=1.5,
+        bar=2.5,
     ).line()
     yield compare(
         f"orient, {of}", lambda: brain.orient(scope="project:bench"), "one search", search, calls=20, bar=4.0

@@ -57,6 +57,7 @@ class Harness:
         self.clock = SteeredClock()
         self.ids = CountingIds(_OWN_IDS)
         self._first_opening = first_opening or FirstOpening()
+        self._own = set[str]()
 
     def open(self, settings: Mapping[str, Any] | None = None, *, tracer_provider: Any = None) -> Runtime:
         """Open the home; a second time is what a restart does.
@@ -71,9 +72,7 @@ class Harness:
         config = assemble(home, settings or {}, {}, ())
         if not home.folder.exists():
             self._first_opening.make(home, lambda: _open_once(home))
-        runtime = open_runtime(config, clock=self.clock, ids=self.ids, tracer_provider=tracer_provider)
-        runtime.warm = False  # what a probe searches is done before that would help
-        return runtime
+        return open_runtime(config, clock=self.clock, ids=self.ids, tracer_provider=tracer_provider)
 
     def context(self, agent: str = "agent", **given: Any) -> RunContext:
         """The context of a new run; `given` as for RunContext.create."""
@@ -97,7 +96,9 @@ class Harness:
             declared: as for ToolRegistry.register_fn.
         """
         counted = Counted(answer)
-        runtime.registry.register_fn(tool_id, tool_id, counted, safety_class, **declared)
+        self._own.add(tool_id)
+        with runtime.registry.source(SHIPPED):  # or what declares no undo would ask a person first
+            runtime.registry.register_fn(tool_id, tool_id, counted, safety_class, **declared)
         if approved:
             self.approve(runtime)
         return counted
@@ -105,7 +106,7 @@ class Harness:
     def approve(self, runtime: Runtime) -> None:
         """Approve the contract and the way back of each of the probe's own tools, as they are registered now."""
         tools = map(runtime.registry.tool, runtime.registry.list_ids())
-        own = [tool for tool in tools if tool is not None and tool.source != SHIPPED]
+        own = [tool for tool in tools if tool and (tool.source != SHIPPED or tool.spec.tool_id in self._own)]
         for store in (runtime.baselines, runtime.reversals):
             _approve(store, runtime, own)
 

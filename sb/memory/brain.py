@@ -19,9 +19,9 @@ from sb.memory.search import Searcher
 from sb.memory.session_writer import SessionWriter
 from sb.memory.sessions import Sessions
 from sb.memory.space import Space
-from sb.memory.warming import Warming
 from sb.memory.writes import Writes
 from sb.store.database import Database, open_database
+from sb.store.embedding import native
 from sb.store.records.columns import Row
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Brain(Writes, Reads, Sessions):
             is, or `global`.
         scope_refusal: as for `sb.memory.space.Space`.
         session: a name for the session, such as a coding agent's own id; by default one is made up.
-        warm: load what searches need in the background, from a twentieth of a second on; a process that ends soon saves that.
+        threads: False in a process that neither starts threads nor forks, which then loads nothing for them.
 
     Raises:
         ConfigError, StoreError: the configuration or the database cannot be used. ValueError: a name says nothing, or is too long.
@@ -63,7 +63,7 @@ class Brain(Writes, Reads, Sessions):
         stack: str = DEFAULT_STACK,
         scope: str | None = None,
         session: str | None = None,
-        warm: bool = True,
+        threads: bool = True,
         scope_refusal: ScopeRefusal | None = None,
         clock: Clock = SYSTEM_CLOCK,
         ids: Ids = SYSTEM_IDS,
@@ -83,7 +83,8 @@ class Brain(Writes, Reads, Sessions):
         self.searcher = Searcher(self.space)
         if not self._is_operator:
             self.space.reader = Reader(self.space, (agent_id,), stack=stack, handoffs=self._handoff_refusal)
-        self._warming = Warming(self.space) if warm else None
+        if threads and self.config.memory.embedder == "static":
+            native.load_early()
         self._closed = False
         self._named = session  # by whoever made this Brain, until that session ends
 
@@ -126,7 +127,6 @@ class Brain(Writes, Reads, Sessions):
 
         if self._closed:
             return
-        self._stop_warming()
         try:
             if is_due(self.space):
                 tidy(self.space, most=_TIDIED_AT_ONCE)
@@ -135,14 +135,8 @@ class Brain(Writes, Reads, Sessions):
 
     def _close(self) -> None:
         self._closed = True
-        self._stop_warming()
         if self._owned:
             self.database.close()
-
-    def _stop_warming(self) -> None:
-        if self._warming is not None:
-            self._warming.stop()
-            self._warming = None
 
     def __enter__(self) -> Self:
         return self

@@ -9,13 +9,15 @@ from typing import Any
 import orjson
 
 from sb.base.files import write_atomic
+from sb.base.reading import Report
 from sb.base.sources import Clock
 from sb.base.values.canonical import digest
 from sb.config import Config, check
 from sb.config.editing import with_values
-from sb.config.memory_gate import DEFAULTS, GateSettings
+from sb.config.memory_gate import DEFAULTS, Gate, GateSettings
 from sb.config.scope_patterns import ANY
-from sb.config.scopes import gate_settings
+from sb.config.scopes import Scopes, gate_settings
+from sb.config.sources import read_settings
 from sb.errors import ConfigError, NotFoundError, UsageError
 from sb.memory.calibration import Outcome, Proposal, Ranking
 from sb.memory.space import Space
@@ -66,9 +68,7 @@ class Calibration:
         """
         text = self.text()
         if proposals:
-            layers = self._from_home("memory.scopes", self._config.memory.scopes).layers
-            former = layers[-1].get(ANY, {}).get("gate", {}) if layers else {}
-            gate = {category: dict(numbers) for category, numbers in former.items()}
+            gate = {category: dict(numbers) for category, numbers in self._own_gate().items()}
             for proposal in proposals:
                 gate.setdefault(proposal.category, {})[proposal.setting] = proposal.after
             text = with_values(text, ("memory", "scopes", ANY), {"gate": gate})
@@ -76,6 +76,15 @@ class Calibration:
             weights = {**self._from_home("memory.salience", self._config.memory.salience), **ranking.weights}
             text = with_values(text, ("memory",), {"salience": weights})
         return text
+
+    def _own_gate(self) -> Gate:
+        """The numbers that the file itself has for all scopes; an organization may set other rules beside them."""
+        found = read_settings(self.text().encode(), Report(str(self._file))).get("memory.scopes")
+        own: Scopes = found.value if found else Scopes()
+        scopes = self._config.memory.scopes
+        if any(gate not in own.values("gate") for gate in scopes.values("gate")):
+            raise self._elsewhere("memory.scopes")
+        return own.layers[0].get(ANY, {}).get("gate", {}) if own.layers else {}
 
     def diff(self, after: str) -> str:
         """The changes as a unified diff; "" for none."""
@@ -124,7 +133,9 @@ class Calibration:
 
     def _from_home(self, key: str, value: Any) -> Any:
         """A setting, if the configuration of the home is where it is set, if anywhere."""
-        origin = self._config.origin(key)
-        if value and not origin.startswith(str(self._file)):
-            raise UsageError(f"{key} is set in {origin}", "put there what is proposed")
+        if value and not self._config.origin(key).startswith(str(self._file)):
+            raise self._elsewhere(key)
         return value
+
+    def _elsewhere(self, key: str) -> UsageError:
+        return UsageError(f"{key} is set in {self._config.origin(key)}", "put there what is proposed")

@@ -137,7 +137,6 @@ class Searcher:
         if fusion:
             return fuse(candidates.legs, explain=explain)
         space = self._space
-        space.statistics.learn(candidates.frequencies)
         used = weights or fitted(vectors=not self.vector_search_disabled_reason)
         ranked = rank(
             asked, candidates, space.statistics, used, space.lexicon, space.words.texts, explain=explain
@@ -163,20 +162,19 @@ class Searcher:
         filters = self._seen(filters, places)
         speakers = self._space.places.speakers(places)
         asked = understand(query, speakers, speakers)
-        changes = self._space.statistics.refresh()
+        self._space.statistics.refresh()
         wanted = self._word_query(asked, places)
-        legs = {"words": self._by_words(wanted, places, filters, changes)}
+        legs = {"words": self._by_words(wanted, places, filters)}
         vector = self._vector(asked)
-        similar = {} if vector is None else self._by_meaning(vector, places, filters, legs["words"], changes)
+        similar = {} if vector is None else self._by_meaning(vector, places, filters, legs["words"])
         if vector is not None:
             legs["meaning"] = list(similar)[:LEG]
         best = dict.fromkeys(number for leg in legs.values() for number in leg[:BESIDE])
         known = {*similar, *legs["words"]}
-        beside = self._beside(list(best), known, places, filters, changes) if speakers else []
+        beside = self._beside(list(best), known, places, filters) if speakers else []
         if vector is not None and beside:
-            similar |= self._space.vectors.cosines(*vector, beside, changes)
-        counted = self._space.words.frequencies(wanted.stems, changes)
-        return asked, self._candidates(legs, similar, beside, changes)._replace(frequencies=counted)
+            similar |= self._space.vectors.cosines(*vector, beside)
+        return asked, self._candidates(legs, similar, beside)
 
     def best(
         self, candidates: Sequence[Ranked], k: int, *, salience: bool = True, explain: bool = False
@@ -245,13 +243,11 @@ class Searcher:
         places: Sequence[int],
         filters: Predicate,
         words: Sequence[int],
-        changes: int,
     ) -> dict[int, float]:
         """The cosines of the nearest records and of those that words found, the nearest first."""
         where, parameters = filters.sql()
         found = self._space.vectors.nearest(
             *vector, places, LEG, also=words, where=where or "1", parameters=parameters,
-            changes=changes,
         )  # fmt: skip
         return dict(found)
 
@@ -261,25 +257,22 @@ class Searcher:
         known: Collection[int],
         places: Sequence[int],
         filters: Predicate,
-        changes: int,
     ) -> list[int]:
         """The records right before and after the best ones, as far as they are not known."""
-        found = self._space.words.beside(best, places, *filters.sql(), changes)
+        found = self._space.words.beside(best, places, *filters.sql())
         return [number for number in found if number not in known]
 
     def _word_query(self, asked: Query, places: Sequence[int]) -> WordQuery:
         terms = list(dict.fromkeys((*asked.terms(spoken=False), *asked.terms(spoken=True))))
         return word_query(terms, places, self._space.statistics)
 
-    def _by_words(
-        self, query: WordQuery, places: Sequence[int], filters: Predicate, changes: int
-    ) -> list[int]:
+    def _by_words(self, query: WordQuery, places: Sequence[int], filters: Predicate) -> list[int]:
         if not query.expression:
             return []
         where, parameters = filters.sql()
         found = self._space.words.best(
             query.expression, LEG, first=query.first, places=places, placed=query.placed,
-            spare=query.spare, stems=query.stems, where=where, parameters=parameters, changes=changes,
+            spare=query.spare, where=where, parameters=parameters,
         )  # fmt: skip
         return [number for number, _ in found]
 
@@ -288,11 +281,10 @@ class Searcher:
         legs: Mapping[str, Sequence[int]],
         similar: Mapping[int, float],
         beside: Sequence[int],
-        changes: int,
     ) -> Candidates:
         """The candidates with what ranking has to know of them."""
         named = {*beside, *(number for leg in legs.values() for number in leg)}
-        rows = self._space.words.ranked_by(list(named), changes)
+        rows = self._space.words.ranked_by(list(named))
         numbers, by_words = rows.ids.tolist(), frozenset(legs["words"])
         return Candidates(
             rows,

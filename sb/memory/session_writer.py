@@ -154,7 +154,6 @@ class SessionWriter:
             if also is not None:
                 also(execute, session)
         self.session = session
-        self.space.vectors.committed([row["id"] for row in batch.rows])
         if batch.incoming is not None:
             self.verdict = batch.incoming.verdict
         return [row["uid"] for row in batch.rows]

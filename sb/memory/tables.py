@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -12,7 +10,7 @@ from typing import Any
 import orjson
 
 from sb.base.sources import iso
-from sb.base.text import plain
+from sb.base.spreadsheet import csv_line
 from sb.memory.bundles import chosen, exported, new_file
 from sb.memory.space import Space
 from sb.memory.views import Memory
@@ -24,7 +22,6 @@ COLUMNS = (
     "happened_at", "created_at", "session", "speaker", "tags", "details",
 )  # fmt: skip
 _TIMES = ("happened_at", "created_at")
-_FORMULA = ("=", "+", "-", "@")
 
 
 def write(
@@ -90,26 +87,6 @@ def _json(items: Iterator[dict[str, Any]]) -> Iterator[bytes]:
 
 def _csv(items: Iterator[dict[str, Any]]) -> Iterator[bytes]:
     """A heading, then one memory on each line (RFC 4180)."""
-    yield _line(COLUMNS)
+    yield csv_line(COLUMNS).encode()
     for item in items:
-        yield _line([_cell(item[name]) for name in COLUMNS])
-
-
-def _line(cells: Sequence[str]) -> bytes:
-    line = io.StringIO()
-    csv.writer(line).writerow(cells)
-    return line.getvalue().encode()
-
-
-def _cell(value: Any) -> str:
-    """A value that a spreadsheet shows and never runs.
-
-    A text that would be a formula gets an apostrophe before it.
-    Source: OWASP, "CSV Injection", https://owasp.org/www-community/attacks/CSV_Injection.
-    """
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        return orjson.dumps(value).decode()
-    text = plain(value)
-    return f"'{text}" if text.lstrip().startswith(_FORMULA) else text
+        yield csv_line([item[name] for name in COLUMNS]).encode()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 from sb.memory.decay import FORGET, recovered
 from sb.memory.gate.confidence import Beta, first
@@ -11,6 +11,7 @@ from sb.memory.operations import Operations
 from sb.memory.personal_data import ESCALATE
 from sb.memory.trust.scores import NEUTRAL, believed, weight_of_outcome
 from sb.protocols.types import Decision, EntityRecord, Event, Fact
+from sb.protocols.types.brain import EntityFields, Fields, SpokenFields
 from sb.store.records.columns import FORGOTTEN, QUARANTINED, Row
 from sb.store.records.evidence import CONFIRMED, REFUTED, Evidence
 from sb.store.records.places import Execute, Place
@@ -31,7 +32,7 @@ class Writes(Operations):
         scope: str | None = None,
         private: bool = False,
         force: bool = False,
-        **more: Any,
+        **more: Unpack[SpokenFields],
     ) -> str:
         """Save a fact, or merge it into the memory that says the same; returns the id of either.
 
@@ -61,7 +62,7 @@ class Writes(Operations):
         project: str | None = None,
         scope: str | None = None,
         private: bool = False,
-        **more: Any,
+        **more: Unpack[SpokenFields],
     ) -> GateVerdict:
         """Say what `remember` would do with a fact, and why; saves nothing. The arguments are those of `remember`.
 
@@ -83,13 +84,10 @@ class Writes(Operations):
             return GateVerdict(True, f"{row['source_type']} is an untrusted source", held=QUARANTINED)
         return self.space.shown_verdict(self.gate.look(row, fact, place).verdict)
 
-    def _fact(self, content: str, category: str, place: Place, more: dict[str, Any]) -> Fact:
+    def _fact(self, content: str, category: str, place: Place, more: SpokenFields) -> Fact:
         """A fact, as sure as its source and category make it where nobody says how sure."""
         if "source_type" in more:
-            more = {
-                **more,
-                "source_type": believed(more["source_type"], is_person=self.writer.record_writer.is_person),
-            }
+            more["source_type"] = believed(more["source_type"], is_person=self.writer.record_writer.is_person)
         if "confidence" not in more and "evidence_n" not in more:
             source = more.get("source_type", "agent-written")
             more = {**more, **first(source, self.gate.settings(place, category).confidence)}
@@ -103,7 +101,7 @@ class Writes(Operations):
         project: str | None = None,
         scope: str | None = None,
         private: bool = False,
-        **more: Any,
+        **more: Unpack[Fields],
     ) -> str:
         """Save a decision and its rationale, which cannot be changed later; returns its id.
 
@@ -124,7 +122,7 @@ class Writes(Operations):
         project: str | None = None,
         scope: str | None = None,
         private: bool = False,
-        **more: Any,
+        **more: Unpack[SpokenFields],
     ) -> str:
         """Save an event, which cannot be changed; returns its id.
 
@@ -148,7 +146,7 @@ class Writes(Operations):
         project: str | None = None,
         scope: str | None = None,
         private: bool = False,
-        **more: Any,
+        **more: Unpack[EntityFields],
     ) -> str:
         """Save an entity, or add observations to the one of that name; returns its id.
 

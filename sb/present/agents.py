@@ -19,6 +19,7 @@ from sb.kernel.review.runs import project_name
 from sb.kernel.review.session_usage import with_usage
 from sb.present.calls import call_object
 from sb.present.kind import Cell, Column, Field, Kind
+from sb.present.rules import rule_text
 from sb.present.states import DANGER, SOFT
 from sb.present.usage import dollars, session_cost
 from sb.store.database import Database
@@ -162,7 +163,7 @@ def may(config: Config, agent: str, grants: Iterable[Grant]) -> list[str]:
         lines.append(f"{tools}, up to {settings.ceiling}")
         if settings.permissions:
             lines.append(f"permissions: {', '.join(settings.permissions)}")
-    lines += [_rule_text(rule) for rule in config.policy if rule.effect == "allow" and _is_about(rule, agent)]
+    lines += [rule_text(rule) for rule in config.policy if rule.effect == "allow" and _is_about(rule, agent)]
     lines += [
         f"granted: {grant.tool_id}" for grant in grants if grant.agent == agent and grant.state == "active"
     ]
@@ -172,17 +173,11 @@ def may(config: Config, agent: str, grants: Iterable[Grant]) -> list[str]:
 def never(config: Config, agent: str) -> list[str]:
     """The calls that policy denies an agent."""
     denies = (rule for rule in config.policy if rule.effect == "deny" and _is_about(rule, agent))
-    return [plain(_rule_text(rule), one_line=True) for rule in denies]
+    return [plain(rule_text(rule), one_line=True) for rule in denies]
 
 
 def _is_about(rule: PolicyRule, agent: str) -> bool:
     return not rule.agents or any(matches(pattern, agent) for pattern in rule.agents)
-
-
-def _rule_text(rule: PolicyRule) -> str:
-    what = ", ".join((*rule.tools, *rule.classes, *rule.runs))
-    given = ", ".join(f"{name} {' or '.join(patterns)}" for name, patterns in rule.args.items())
-    return what + (f" with {given}" if given else "") + (f": {rule.reason}" if rule.reason else "")
 
 
 def trust_in(database: Database, agent: str) -> float | None:

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from sb.base.sources import MICROSECONDS
 from sb.base.values.frozen import frozen
 from sb.config import Config
-from sb.kernel.review.activity import DAY_S, HOUR_S, Activity
+from sb.kernel.review.activity import DAY_S, HOUR_S, Activity, Tally
 from sb.kernel.review.agents import Agents
 from sb.kernel.review.calls import CallFilter, all_calls, calls_at
 from sb.log.event_log import EventLog
@@ -74,6 +74,10 @@ class Overview:
             sum(line.at_work for line in lines),
             None if cost is None or budget is None else cost / budget,
         )
+
+    def hours(self, agent: str, runs: Collection[str]) -> tuple[Tally, ...]:
+        """The calls of an agent in these runs in the last day, by the hour, oldest first."""
+        return self._activity.periods(DAY_S // HOUR_S, HOUR_S, agent=agent, runs=runs)
 
     def refusals(self, agent: str, runs: Collection[str]) -> list[tuple[str, int]]:
         """The rules that refused an agent's calls in these runs in the last day, and how often each did."""

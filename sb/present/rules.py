@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING
 
 from sb.base.duration import human_duration
 from sb.base.sources import iso_micros
-from sb.present.kind import Field, Kind, time_cell
+from sb.present.kind import Column, Field, Kind, time_cell
+from sb.present.states import DANGER, OK, SOFT, WARN, State
 from sb.present.times import minute
 
 if TYPE_CHECKING:  # a face loads what it shows
+    from sb.config.rules import PolicyRule
+    from sb.hosts.server_approvals import ServerState
     from sb.kernel.agent_charter.charters import CharterEntry
     from sb.kernel.authority.root_file import EnrolledOperator
     from sb.kernel.boundaries.tokens import AccessToken
@@ -93,3 +96,35 @@ TRUST: Kind[TrustAssessment] = Kind(
     faces={"table": "name,trust,evidence,updated"},
     json={"+": "trust_score"},
 )
+
+
+_EFFECTS = {"deny": DANGER, "approve": WARN, "allow": OK}
+POLICY_RULE: Kind[PolicyRule] = Kind(
+    Field("effect", lambda it, now: State(it.effect, _EFFECTS[it.effect]), Column(8), "Effect"),
+    Field("calls", lambda it, now: rule_text(it), Column(), "Calls"),
+    Field("agents", lambda it, now: ", ".join(it.agents) or "every agent", Column(14, 50, SOFT), "Agents"),
+    Field("reason", lambda it, now: it.reason, label="Reason"),
+    Field("name", lambda it, now: it.name, label="Name"),
+    faces={"list": "effect,calls,agents", "document": "calls,effect,agents,reason,name"},
+)
+SERVER: Kind[ServerState] = Kind(
+    Field(
+        "state",
+        lambda it, now: State("approved", OK) if it.grant else State("asks", WARN),
+        Column(8),
+        "State",
+    ),
+    Field("server", lambda it, now: it.server.name, Column(), "Server"),
+    Field("host", lambda it, now: it.host, Column(12, tone=SOFT), "Host"),
+    Field("starts", lambda it, now: "\n".join(it.server.entries) or it.server.configured, label="Starts"),
+    Field("grant", lambda it, now: it.grant.id if it.grant else "", label="Grant"),
+    Field("digest", lambda it, now: it.server.digest, folded=True),
+    faces={"list": "state,server,host", "document": "server,state,host,starts,grant,digest"},
+)
+
+
+def rule_text(rule: PolicyRule) -> str:
+    """A rule of the policy in a line: its calls, the arguments that have to fit, and the reason that it gives."""
+    what = ", ".join((*rule.tools, *rule.classes, *rule.runs))
+    given = ", ".join(f"{name} {' or '.join(patterns)}" for name, patterns in rule.args.items())
+    return what + (f" with {given}" if given else "") + (f": {rule.reason}" if rule.reason else "")

@@ -7,6 +7,7 @@ the shipped tools and those of others.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable
 from dataclasses import field, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -55,6 +56,7 @@ if TYPE_CHECKING:  # a process that judges one call has no need of them
     from sb.kernel.recovery_loop.watching import AssumptionReport
     from sb.memory import Brain
     from sb.memory.access import ScopeRefusal
+    from sb.protocols import StackComponentProtocol
     from sb.stack import SQLiteStack
     from sb.tools.discovery import LoadFailure
 
@@ -67,7 +69,6 @@ class Runtime:
         baselines, reversals: the contracts, and the ways back, that an operator approved.
         load_failures: third-party tools that could not be loaded.
         orphans: calls of dead processes that were found unfinished and are now in doubt.
-        warm: whether memories load what searches need in the background; see `sb.memory.Brain`.
     """
 
     config: Config
@@ -79,7 +80,6 @@ class Runtime:
     reversals: ContractBaselineStore
     load_failures: tuple[LoadFailure, ...] = ()
     orphans: int = field(default=0)
-    warm: bool = True
 
     def memory_store(self, agent_name: str) -> MemoryStore:
         """The durable memory of one agent."""
@@ -87,11 +87,16 @@ class Runtime:
 
         return MemoryStore(self.database, agent_name)
 
-    def brain(self, agent_id: str, **more: Any) -> Brain:
-        """The memory of an agent, from session to session.
-
-        Args:
-            more: other arguments of `sb.memory.Brain`, such as `scope` and `session`.
+    def brain(
+        self,
+        agent_id: str,
+        *,
+        stack: str = "default",
+        scope: str | None = None,
+        session: str | None = None,
+        threads: bool = True,
+    ) -> Brain:
+        """The memory of an agent, from session to session; the arguments are those of `sb.memory.Brain`.
 
         Raises:
             ValueError: a name is empty, or the scope is none.
@@ -102,19 +107,25 @@ class Runtime:
         return Brain(
             agent_id,
             database=self.database,
-            warm=more.pop("warm", self.warm),
             config=self.config,
+            stack=stack,
+            scope=scope,
+            session=session,
+            threads=threads,
             scope_refusal=self._scope_refusal,
             clock=self.log.clock,
             ids=self.log.ids,
-            **more,
         )
 
-    def stack(self, stack_id: str = "default", **more: Any) -> SQLiteStack:
-        """A container of memories in this database; it need not be closed.
-
-        Args:
-            more: other arguments of `sb.stack.SQLiteStack`, such as `components`.
+    def stack(
+        self,
+        stack_id: str = "default",
+        *,
+        components: Iterable[StackComponentProtocol] | None = None,
+        enforce_provenance: bool = True,
+        remote: str | Path | None = None,
+    ) -> SQLiteStack:
+        """A container of memories in this database; it need not be closed. The arguments are those of `SQLiteStack`.
 
         Raises:
             ValueError: the name is empty.
@@ -123,12 +134,14 @@ class Runtime:
 
         return SQLiteStack(
             stack_id,
+            components=components,
+            enforce_provenance=enforce_provenance,
             database=self.database,
+            remote=remote,
             config=self.config,
             scope_refusal=self._scope_refusal,
             clock=self.log.clock,
             ids=self.log.ids,
-            **more,
         )
 
     @property
@@ -136,12 +149,14 @@ class Runtime:
         boundaries = self.executor.boundaries
         return None if boundaries is None else boundaries.scope_refusal
 
-    def entity(self, core_id: str, *, stack_id: str = "default", **more: Any) -> Entity:
+    def entity(
+        self, core_id: str, *, stack_id: str = "default", plugin_fail_fast: bool | None = None
+    ) -> Entity:
         """A core whose plugins' tools this runtime runs, with a stack of this database attached.
 
         Args:
             stack_id: of the stack; a Brain keeps what it remembers in `default`.
-            more: other arguments of `sb.entity.Entity`, such as `plugin_fail_fast`.
+            plugin_fail_fast: a plugin that fails stops it; by default as configured.
 
         Raises:
             ValueError: a name is empty.
@@ -150,11 +165,11 @@ class Runtime:
 
         entity = Entity(
             core_id,
+            plugin_fail_fast=plugin_fail_fast,
             registry=self.registry,
             config=self.config,
             clock=self.log.clock,
             ids=self.log.ids,
-            **more,
         )
         entity.attach_stack(self.stack(stack_id))
         return entity

@@ -38,6 +38,7 @@ class ContractHandler(Handler[ReadContract]):
     """
 
     title = "Contract"
+    several = True
 
     def __init__(self, screen: Deciding, changed: Callable[[], None], surface: str = KERNEL_SURFACE) -> None:
         super().__init__(screen, changed)
@@ -82,4 +83,7 @@ class ContractHandler(Handler[ReadContract]):
     def _approve(self, entries: list[ContractEntry], by: Decider, reason: str) -> str:
         contracts = {entry.tool_id: entry.live_fingerprint for entry in entries}
         self.records.baselines("write", self._surface).approve(contracts, by, reason)
-        return approved_contracts(list(contracts), self._surface)
+        text = approved_contracts(list(contracts), self._surface)
+        for tool in contracts:
+            self.screen.note_outcome(tool, text)
+        return text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from sb.screens.deciding import Deciding
 from sb.screens.state.document import Document
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed
     from sb.screens.state.records import Records
 
+    from sb.kernel.authority.signing import Decider
+
 Item = TypeVar("Item")
+Act = Callable[[Any, "Decider", str], str]  # decides one item, with who decides and why; returns what to say
 
 
 class Handler(ABC, Generic[Item]):
@@ -33,6 +36,7 @@ class Handler(ABC, Generic[Item]):
     """
 
     title = ""  # of the panel that shows the record
+    several = False  # whether marked ones are decided together
 
     def __init__(self, screen: Deciding, changed: Callable[[], None], *, read: str = "detail") -> None:
         self.screen = screen
@@ -104,6 +108,20 @@ class Handler(ABC, Generic[Item]):
             return [item for item in map(load, wanted) if item is not None]
 
         self.screen.prepare(work, then)
+
+    def noting(self, act: Callable[[Any, Decider, str], str], reference: Callable[[Any], str]) -> Act:
+        """The same act, after which the line of the record says what came of it.
+
+        Args:
+            reference: of the item that it decides.
+        """
+
+        def noted(item: Any, by: Decider, reason: str) -> str:
+            text = act(item, by, reason)
+            self.screen.note_outcome(reference(item), text)
+            return text
+
+        return noted
 
     @property
     def console(self) -> Console:

@@ -51,7 +51,8 @@ class KillHandler(Handler[Kill]):
 
     def lift(self, references: Sequence[str] = ()) -> None:
         if self.item is not None:
-            self.screen.ask(lift_question(self.item), [self.item], self._lift)
+            noted = self.noting(self._lift, lambda kill: kill.name)
+            self.screen.ask(lift_question(self.item), [self.item], noted)
 
     def _lift(self, kill: Kill, by: Decider, reason: str) -> str:
         switch = self.records.kill_switch("write")

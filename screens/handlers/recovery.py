@@ -242,7 +242,8 @@ class RecoveryHandler(Handler[ReadItem]):
             reveal=self.revealed,
             others=self.screen.others(),
         )
-        self.screen.ask(recovery_question(verb, item, asked), [item], act, declined)
+        noted = self.noting(act, lambda item: item.name)
+        self.screen.ask(recovery_question(verb, item, asked), [item], noted, declined)
 
     def _end_preview(self) -> None:
         def end() -> None:

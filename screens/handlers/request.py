@@ -42,6 +42,7 @@ class RequestHandler(Handler[ReadRequest]):
     """Decides requests."""
 
     title = "Request"
+    several = True
 
     def __init__(self, screen: Deciding, changed: Callable[[], None], *, read: str = "detail") -> None:
         super().__init__(screen, changed, read=read)
@@ -116,7 +117,8 @@ class RequestHandler(Handler[ReadRequest]):
             opened = item.digest in self._opened
             return decide_request(self.records, verb, item, by, reason, opened=opened)
 
-        self.screen.ask(question(verb, chosen, detail=detail, others=self.screen.others()), chosen, act)
+        asked = question(verb, chosen, detail=detail, others=self.screen.others())
+        self.screen.ask(asked, chosen, self.noting(act, lambda item: item.approval.id))
 
 
 class GrantHandler(Handler[Grant]):

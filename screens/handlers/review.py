@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from sb.screens.deciding import Deciding
-from sb.screens.handlers.handler import Handler
+from sb.screens.handlers.handler import Act, Handler
 from sb.screens.state.document import Document
 from sb.screens.state.memory import change, question
 from sb.screens.state.review import (
@@ -43,6 +43,7 @@ class ReviewHandler(Handler[Reviewed]):
     """Accepts, dismisses, releases, purges, and chooses between two versions."""
 
     title = "Memory"
+    several = True
 
     @property
     def labels(self) -> Mapping[str, str]:
@@ -97,12 +98,17 @@ class ReviewHandler(Handler[Reviewed]):
         if quarantined and not suggested:
             which = "release" if verb == "accept" else "purge"
             asked = quarantine_question(quarantined, which)
-            self.screen.ask(asked, quarantined, partial(self._review_quarantined, which))
+            act: Act = partial(self._review_quarantined, which)
+            self.screen.ask(asked, quarantined, self.noting(act, _reference))
         elif suggested:
-            self.screen.ask(question(verb, suggested), suggested, partial(self._change, verb))
+            act = partial(self._change, verb)
+            self.screen.ask(
+                question(verb, suggested), suggested, self.noting(act, lambda record: str(record["uid"]))
+            )
         elif conflicts:
             asked = conflict_question(conflicts[0], keep)
-            self.screen.ask(asked, [conflicts[0].item], partial(self._resolve, keep))
+            act = partial(self._resolve, keep)
+            self.screen.ask(asked, [conflicts[0].item], self.noting(act, _reference))
         else:
             self.say(f"nothing to {verb} here")
 
@@ -114,3 +120,7 @@ class ReviewHandler(Handler[Reviewed]):
 
     def _resolve(self, keep: str, item: ReviewItem, by: Decider, reason: str) -> str:
         return resolve(self.records, item, keep, by.name, reason)
+
+
+def _reference(item: ReviewItem) -> str:
+    return item.reference

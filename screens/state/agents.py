@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sb.screens.state.document import Field
+from sb.screens.state.document import Document, Field
+from sb.screens.state.memory import MemorySearch, read_records
 from sb.screens.state.records import Records
 
 from sb.base.fitting import short_count
 from sb.base.sources import MICROSECONDS
-from sb.base.text import counted
+from sb.base.text import counted, plain, shorten
+from sb.base.values.frozen import frozen
 from sb.errors import SBError
 from sb.kernel.approvals.queue import ApprovalQueue
+from sb.kernel.calls.approval import Approval
 from sb.kernel.incident_response.kill import KillScope
-from sb.kernel.review.activity import DAY_S
+from sb.kernel.reversibility.mutations import MutationStore
+from sb.kernel.review.activity import DAY_S, Tally
 from sb.kernel.review.agents import agent_requests
+from sb.kernel.review.runs import Run, RunFilter, first_events, project_name, runs_at
+from sb.log.event_log import EventLog
 from sb.present.agents import AgentLine, may, never, requests_text, spent_text, trust_in, trust_text
+from sb.present.approvals import short_call, state_word
 from sb.present.overview import AtWork
+from sb.present.runs import UsedRun
+from sb.present.times import ago
 
 MOST = 200
+MOST_LISTED = 20  # runs, requests and memories on an agent's page
+ABOUT, RUNS, REQUESTS, MEMORY = "about", "runs", "requests", "memory"
+PAGE = {ABOUT: "Agent", RUNS: "Runs", REQUESTS: "Requests", MEMORY: "Memory"}
 REQUEST_DAYS = 30
 # The orders of the list: their names, and what comes first.
 ORDERS: dict[str, Callable[[AgentLine], Any]] = {
@@ -36,8 +48,67 @@ def read_agents(records: Records) -> AtWork:
         return overview.at_work(MOST)
 
 
-def agent_document(records: Records, line: AgentLine) -> list[Field]:
-    """The document of an agent: its act, its rights, and its refusals."""
+@frozen
+class AgentPage:
+    """One agent in full.
+
+    Args:
+        views: documents by view. counts: what views list, as far as that is counted.
+        hours: its calls of the last day by the hour, oldest first.
+        undoable: whether its newest session changed something.
+    """
+
+    views: Mapping[str, Document]
+    counts: Mapping[str, int]
+    hours: tuple[Tally, ...]
+    undoable: bool = False
+
+
+def agent_page(records: Records, line: AgentLine) -> AgentPage:
+    """Read all about an agent; called in a worker."""
+    log, now = records.log("agent"), int(records.clock.now() * MICROSECONDS)
+    requests = ApprovalQueue(log).page(agent=line.agent, limit=MOST_LISTED)
+    runs = _runs(log, line.agent)
+    memories = _memories(log, line.agent)
+    with records.overview() as overview:
+        hours = overview.hours(line.agent, line.runs)
+    views = {
+        ABOUT: _about(records, line),
+        RUNS: [Field("Runs"), *(Field(ago(run.last_at, now), _run_text(run)) for run in runs)],
+        REQUESTS: [Field("Requests"), *_request_fields(log, requests, now)],
+        MEMORY: [Field("Memories that it saved"), *memories],
+    }
+    counts = {RUNS: len(runs), REQUESTS: len(requests), MEMORY: len(memories)}
+    return AgentPage(views, counts, hours, bool(MutationStore(log).of_run(line.run_id)))
+
+
+def _runs(log: EventLog, agent: str) -> list[Run]:
+    """The newest runs of an agent."""
+    wanted = RunFilter(terms=(("agent", agent),))
+    found = first_events(log, wanted=wanted, dry_runs=False)[:MOST_LISTED]
+    return [run for _, run in sorted(runs_at(log, found).items(), reverse=True) if run.agent == agent]
+
+
+def _run_text(run: Run) -> str:
+    return UsedRun(run).intent or project_name(run.project) or run.run_id
+
+
+def _request_fields(log: EventLog, requests: Sequence[Approval], now: int) -> list[Field]:
+    queue = ApprovalQueue(log)
+    return [Field(state_word(it, now), short_call(queue.disclose(it))) for it in requests]
+
+
+def _memories(log: EventLog, agent: str) -> list[Field]:
+    """The newest memories that an agent saved."""
+    found = next(MemorySearch(f"agent:{agent}").look(log), None)
+    newest = read_records(log, list(found.keys[:MOST_LISTED]) if found else [])
+    return [
+        Field(str(record["kind"]), shorten(plain(record["text"], one_line=True), 200)) for record in newest
+    ]
+
+
+def _about(records: Records, line: AgentLine) -> list[Field]:
+    """Its act, its rights, and its refusals."""
     log, config = records.log("agent"), records.config
     now = int(records.clock.now() * MICROSECONDS)
     fields = [Field(line.agent), *_stops(records, line)]

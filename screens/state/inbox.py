@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sb.screens.state.listing import Row, row_of
 from sb.screens.state.records import Records
 
+from sb.base.fitting import Cut, count
 from sb.errors import SBError
 from sb.kernel.authority.authority import Unauthorised
 from sb.kernel.review.findings import Finding, Status, enforcement, log_standing, operators, snapshots_finding
 from sb.present.home import enforced
+from sb.present.kind import Cell, Column
 from sb.present.needs import NEED, Need, finding_need, kill_need
 from sb.present.overview import AtWork
 
@@ -34,6 +37,7 @@ class InboxLines:
         self._below: Sequence[Need] = ()
         self._open: set[str] = set()  # keys of groups
         self._numbers: dict[str, int] = {}
+        self._outcomes: dict[str, tuple[int, str]] = {}  # by key: the place of its line, and what came of it
         self._group_at: dict[int, Group] = {}
         self._entry_at: dict[int, Waiting | Need] = {}
 
@@ -56,12 +60,15 @@ class InboxLines:
         self._group_at, self._entry_at, self.keys = {}, {}, []
         for group in self._groups:
             if len(group.entries) > 1:
-                number = self._number(f"group {group.key}")
+                number = self._number(f"group {_key(group)}")
                 self._group_at[number] = group
                 self.keys.append(number)
-            if len(group.entries) == 1 or group.key in self._open:
+            if len(group.entries) == 1 or _key(group) in self._open:
                 self._list(group.entries)
         self._list(self._below)
+        for key, (place, _) in self._outcomes.items():
+            if self._numbers[key] not in self.keys:
+                self.keys.insert(min(place, len(self.keys)), self._numbers[key])
 
     def _list(self, entries: Iterable[Waiting | Need]) -> None:
         for entry in entries:
@@ -71,6 +78,22 @@ class InboxLines:
 
     def _number(self, name: str) -> int:
         return self._numbers.setdefault(name, len(self._numbers) + 1)
+
+    def keep(self, reference: str, text: str) -> None:
+        """Let the line of what was decided say what came of it, until the lines are shown anew."""
+        entry = next((it for it in self._entry_at.values() if it.reference == reference), None)
+        if entry is not None:
+            self._outcomes[entry.key] = self.keys.index(self._numbers[entry.key]), text
+
+    def clear_outcomes(self) -> None:
+        """Leave out what was decided."""
+        self._outcomes.clear()
+        self._arrange()
+
+    @property
+    def decided(self) -> frozenset[int]:
+        """The lines of what was decided."""
+        return frozenset(self._numbers[key] for key in self._outcomes) - self._entry_at.keys()
 
     def group(self, number: int | None) -> Group | None:
         """The group whose own line this is."""
@@ -92,11 +115,16 @@ class InboxLines:
         elif entry is not None:
             yield entry
 
+    def waiting_of(self, numbers: Iterable[int]) -> list[Waiting]:
+        """Entries of lines that have to be described; of a group's line its first."""
+        entries = [entry for number in numbers if (entry := self.entry(number))]
+        return [entry for entry in entries if not isinstance(entry, Need)]
+
     def toggle(self, number: int) -> None:
         """Open the group of a line, or close it."""
         group = self.group(number)
         if group is not None:
-            self._open ^= {group.key}
+            self._open ^= {_key(group)}
             self._arrange()
 
     def number_of(self, reference: str) -> int | None:
@@ -104,8 +132,8 @@ class InboxLines:
         for group in self._groups:
             found = next((entry for entry in group.entries if entry.reference == reference), None)
             if found is not None:
-                if len(group.entries) > 1 and group.key not in self._open:
-                    self._open.add(group.key)
+                if len(group.entries) > 1 and _key(group) not in self._open:
+                    self._open.add(_key(group))
                     self._arrange()
                 return self._numbers[found.key]
         return next((self._numbers[need.key] for need in self._below if need.reference == reference), None)
@@ -114,6 +142,9 @@ class InboxLines:
         """The rows of lines, as far as what they are about was read; `now` in microseconds since the epoch."""
         below = {need.key: need for need in self._below}
         rows = {}
+        for key, (_, text) in self._outcomes.items():
+            if (number := self._numbers[key]) in self.decided:
+                rows[number] = _outcome_row(needs.get(key) or below.get(key), text)
         for number in numbers:
             entry, group = self.entry(number), self.group(number)
             need = (needs.get(entry.key) or below.get(entry.key)) if entry else None
@@ -122,14 +153,28 @@ class InboxLines:
             if group is not None:
                 rows[number] = self._group_row(group, need, now)
             else:
-                inside = any(entry in group.entries for group in self._groups if group.key in self._open)
+                inside = any(entry in group.entries for group in self._groups if _key(group) in self._open)
                 row = row_of(NEED, need, now)
                 rows[number] = Row(row.cells, depth=int(inside), columns=row.columns)
         return rows
 
     def _group_row(self, group: Group, first: Need, now: int) -> Row:
-        cells = NEED.cells(group.need(first), now, "list")
-        return Row(cells, fold=group.key in self._open, columns=NEED.columns["list"])
+        shown = replace(first, object=f"{group.label} · {count(len(group.entries))}", why="")
+        cells = NEED.cells(shown, now, "list")
+        return Row(cells, fold=_key(group) in self._open, columns=NEED.columns["list"])
+
+
+def _outcome_row(need: Need | None, text: str) -> Row:
+    """The line of what was decided."""
+    word, _, rest = text.partition(": ")
+    state, told = (word.lower(), rest) if word.isalpha() else ("done", text)
+    about = need.object if need else ""
+    cells = (Cell(state, "soft"), Cell(told if about in told else f"{about}: {told}", "soft"))
+    return Row(cells, columns=(NEED.columns["list"][0], Column(cut=Cut.END)))
+
+
+def _key(group: Group) -> str:
+    return group.entries[0].group
 
 
 def at_work(records: Records) -> AtWork:

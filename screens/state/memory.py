@@ -56,9 +56,7 @@ def read_records(log: EventLog, numbers: Sequence[int]) -> list[Record]:
 
 def view_counts(records: Records) -> dict[str, int]:
     """Counts of records in the views beside the memories."""
-    with records.review() as queue:
-        waiting = sum(queue.counts().values())
-    return {"review": waiting, "checkpoints": len(records.present("counts").checkpoints.ids())}
+    return {"checkpoints": len(records.present("counts").checkpoints.ids())}
 
 
 @frozen

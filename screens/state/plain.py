@@ -59,7 +59,7 @@ class PlainScreen:
 def _inbox(records: Records) -> PlainScreen:
     """What waits, the highest stake first, a line each; stops and what is not enforced follow."""
     now = int(records.clock.now() * MICROSECONDS)
-    entries = [entry for group in records.needs_you().groups for entry in group.entries]
+    entries = [entry for group in records.inbox() for entry in group.entries]
     needs = records.describe(entries[:MOST_ROWS])
     below = thoroughly(records)
     shown = [*(needs[entry.key] for entry in entries[:MOST_ROWS] if entry.key in needs), *below]

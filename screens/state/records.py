@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sb.entity.composition import Present
     from sb.memory.operator_view import Overseer
     from sb.memory.quarantine.review import Quarantine
-    from sb.operator.attention.inbox import InboxNow, InboxReader, Waiting
+    from sb.operator.attention.inbox import Group, InboxReader, Waiting
     from sb.present.needs import Need
     from sb.present.overview import Overview
     from sb.runtime import Runtime
@@ -120,8 +120,8 @@ class Records:
         self._memories: dict[tuple[str, str], Overseer] = {}
         self._review: tuple[EventLog, ReviewQueue] | None = None
         self._reviewing = threading.Lock()
-        self._needs: tuple[EventLog, InboxReader] | None = None
-        self._reading_needs = threading.Lock()
+        self._inbox: tuple[EventLog, InboxReader] | None = None
+        self._reading_inbox = threading.Lock()
         self._overviews: dict[str, tuple[EventLog, Overview]] = {}
         self._overviewing = {"latest": threading.Lock(), "work": threading.Lock()}
         self._file: tuple[int, int] | None = None
@@ -226,21 +226,21 @@ class Records:
                 self._overviews[use] = log, Overview(self.config, log)
             yield self._overviews[use][1]
 
-    def needs_you(self) -> InboxNow:
-        """All that waits for a decision."""
+    def inbox(self) -> list[Group]:
+        """All that waits for a decision, the highest stake first."""
         from sb.operator.attention.inbox import InboxReader
 
         contracts = self.baselines("needs").entries()
-        with self._reading_needs:
+        with self._reading_inbox:
             log = self.log("needs")
-            if self._needs is None or self._needs[0] is not log:
-                self._needs = log, InboxReader(log)
-            return self._needs[1].now(contracts)
+            if self._inbox is None or self._inbox[0] is not log:
+                self._inbox = log, InboxReader(log)
+            return self._inbox[1].waiting(contracts)
 
-    def describe(self, entries: Sequence[Waiting | Need]) -> dict[str, Need]:
+    def describe(self, entries: Sequence[Waiting]) -> dict[str, Need]:
         """What waits as lists show it, by key; for a screenful, not for all."""
-        with self._reading_needs:
-            return self._needs[1].describe(entries) if self._needs else {}
+        with self._reading_inbox:
+            return self._inbox[1].describe(entries) if self._inbox else {}
 
     def quarantine(self, use: str) -> Quarantine:
         """The quarantine of memory, to look at or to decide in."""

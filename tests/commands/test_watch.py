@@ -47,7 +47,7 @@ def config(sb: CommandLine) -> Config:
     return current_config({})
 
 
-WHY = "bank.pay is destructive, so a person must approve each call"
+WHY = "Pay: pays bob"
 WAITING = f"waiting bank.pay to=bob {WHY}"
 
 

@@ -273,7 +273,7 @@ def test_secrets_and_personal_data_are_found_in_arguments() -> None:
 @pytest.fixture
 def database(tmp_path: Path) -> Path:
     path = tmp_path / "sb.db"
-    with Brain("ada", path=path, config=Config(Home(tmp_path)), warm=False) as brain:
+    with Brain("ada", path=path, config=Config(Home(tmp_path))) as brain:
         brain.remember("The customer wants a refund for order 17", scope="global")
     return path
 

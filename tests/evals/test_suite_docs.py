@@ -49,7 +49,7 @@ def matcher_of(text: str, folder: Path) -> Matcher:
 def left_behind(folder: Path, fact: str, content: str) -> Answer:
     (folder / "src").mkdir(parents=True)
     (folder / "src/app.py").write_text(content, encoding="utf-8")
-    with Brain("ada", path=folder / "sb.db", config=Config(Home(folder)), warm=False) as brain:
+    with Brain("ada", path=folder / "sb.db", config=Config(Home(folder))) as brain:
         if fact:
             brain.remember(fact)
     return Answer(database=folder / "sb.db", folder=folder)

@@ -58,10 +58,10 @@ class Home:
         file.write_bytes(self.content)
 
     def brain(self) -> Brain:
-        return Brain("ada", config=self.config, scope=SHOP, session="monday", warm=False)
+        return Brain("ada", config=self.config, scope=SHOP, session="monday")
 
     def brain_of(self, database: Database) -> Brain:
-        return Brain("ada", config=self.config, database=database, scope=SHOP, session="monday", warm=False)
+        return Brain("ada", config=self.config, database=database, scope=SHOP, session="monday")
 
     def log(self, brain: Brain) -> EventLog:
         return EventLog(brain.database)
@@ -125,7 +125,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Home:
 
     elsewhere = configured(place / "elsewhere")
     choose(elsewhere.memory)  # loaded before the forks
-    with Brain("bob", config=elsewhere, scope=SHOP, warm=False) as brain:
+    with Brain("bob", config=elsewhere, scope=SHOP) as brain:
         for number in range(3):
             brain.entity(f"part {number}", "concept", observations=["it came from elsewhere"])
         brain.relate("part 1", "before", "part 2")
@@ -200,7 +200,7 @@ def statements(home: Home, operation: str) -> Iterator[int]:
 def unsound(home: Home) -> list[Any]:
     """What is wrong with the file: nothing is."""
     with closing(home.brain().database) as database:
-        brain = Brain("ada", config=home.config, database=database, warm=False)
+        brain = Brain("ada", config=home.config, database=database)
         database.use_vectors()
         found: list[Any] = [finding for finding in check(brain.space) if finding.status != "ok"]
         found += database.query("PRAGMA foreign_key_check")

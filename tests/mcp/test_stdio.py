@@ -169,7 +169,7 @@ def test_writes_that_are_cancelled_are_whole_or_not_there(forks: Forks, home: Pa
     hits = {hit["text"] for hit in answer["result"]["structuredContent"]["result"]}
     assert server.end() == 0
     whole = {f"cancelled event {number}" for number in range(2, 12)}
-    with Brain("claude-desktop", config=current_config(), warm=False) as brain:
+    with Brain("claude-desktop", config=current_config()) as brain:
         assert hits <= {hit.content for hit in brain.search("cancelled event", 50)} <= whole
 
 
@@ -226,7 +226,7 @@ def test_two_servers_on_one_database_lose_nothing_and_a_kill_neither(forks: Fork
         stream.close()
     assert other.ask(request(99, "search", query="event"))["result"]["isError"] is False
     assert other.end() == 0
-    with Brain("claude-desktop", config=current_config(), warm=False) as brain:
+    with Brain("claude-desktop", config=current_config()) as brain:
         assert len(brain.search("event", 50)) == 10
 
 

@@ -39,7 +39,6 @@ class Agents:
             config=self.config,
             clock=self.clock,
             ids=self.ids,
-            warm=False,
             **more,
         )
 

@@ -55,7 +55,7 @@ class Desk:
         """A new session of an agent."""
         self.clock.time += 60
         shared: dict[str, Any] = {"database": self.database, "config": self.config, "clock": self.clock}
-        made = Brain(agent, ids=self.ids, warm=False, **shared, **more)
+        made = Brain(agent, ids=self.ids, **shared, **more)
         if self.config.memory.embedder != "none":
             made.space.embedder = self.space.embedder  # loaded once
         return made

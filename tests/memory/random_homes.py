@@ -108,7 +108,7 @@ class RandomHome:
         self.plain = assemble(self.home, {"memory.embedder": "none"}, {}, ())  # nothing is limited in it
         self.database = open_database(folder / "brain.db", clock=self.clock)
         self.log = EventLog(self.database, clock=self.clock)
-        self.planter = Overseer(database=self.database, config=self.plain, clock=self.clock, warm=False)
+        self.planter = Overseer(database=self.database, config=self.plain, clock=self.clock)
         self._copies = 0
         self._plant()
         self.standings = self._assess()
@@ -131,7 +131,6 @@ class RandomHome:
             scope = chance.choice(SCOPES)
             brain = Brain(
                 chance.choice(AGENTS), database=self.database, config=self.plain, clock=self.clock, scope=scope,
-                warm=False,
             )  # fmt: skip
             word = f"lamp w{number}q"
             text = f"{word} is white, {PHONE}" if chance.random() < 0.3 else f"{word} is white"
@@ -202,7 +201,7 @@ class RandomHome:
 
     def brain(self, agent: str, scope: str) -> Brain:
         return Brain(
-            agent, database=self.database, config=self.config, clock=self.clock, scope=scope, warm=False,
+            agent, database=self.database, config=self.config, clock=self.clock, scope=scope,
             scope_refusal=Charters(self.refused),
         )  # fmt: skip
 
@@ -221,7 +220,7 @@ class RandomHome:
         )
 
     def overseer(self) -> Overseer:
-        return Overseer(database=self.database, config=self.config, clock=self.clock, warm=False)
+        return Overseer(database=self.database, config=self.config, clock=self.clock)
 
     def file(self) -> Path:
         self._copies += 1

@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sb.base.reading import Report
+from sb.config import load_config
 from sb.config.document import parse_document
 from sb.config.editing import with_values
 from sb.errors import UsageError
 from sb.memory.calibration import Outcome, is_fitted_on, proposals, ranking
+from tests.config.test_organization import managed
 from tests.conftest import CommandLine
 from tests.memory.desk import Desk
 
@@ -109,13 +111,52 @@ def _read(text: str) -> dict[str, Any]:
     }
 
 
-def test_calibration_is_shown_applied_and_taken_back(sb: CommandLine, home: Path) -> None:
-    desk = Desk(home)
+def judged_lessons(desk: Desk) -> None:
+    """Sixty lessons, of which most proved wrong."""
     brain = desk.brain("ada")
     for at in range(60):
         uid = brain.remember(f"bed {at} grows", "lesson", force=True)
         (brain.confirm if at % 10 < 2 else brain.refute)(uid)
     desk.close()
+
+
+@pytest.mark.parametrize(
+    ("theirs", "own"),
+    [
+        ("'*': {trust_floor: 0.1}", ""),
+        ("'*': {trust_floor: 0.1}", "'*':\n      gate: {user: {prior: 0.3}}\n    customer:*: {gate: {user: {prior: 0.2}}}"),
+        ("'customer:*': {read: [ada]}", "'*':\n      trust_floor: 0.2\n      gate: {user: {prior: 0.3}}"),
+    ],
+)  # fmt: skip
+def test_under_an_organization_the_files_own_gate_is_calibrated(
+    sb: CommandLine, home: Path, tmp_path: Path, theirs: str, own: str
+) -> None:
+    with managed(tmp_path / "etc") as system:
+        judged_lessons(Desk(home))
+        scopes = own and f"  scopes:\n    {own}\n"
+        (home / "config.yaml").write_text(f"memory:\n  embedder: none\n{scopes}", encoding="utf-8")
+        system.install(f"memory:\n  scopes: {{{theirs}}}")
+        done = sb("memory", "calibrate", "--apply", "--yes", "--json")
+        assert (done.code, done.json["applied"]) == (0, True)
+        rule = load_config(env={"SB_HOME": str(home)}, cwd=home, flags={}).memory.scopes.layers[-1]["*"]
+        assert rule["gate"]["lesson"]["confidence"] < 0.5
+        assert rule["gate"].get("user", {"prior": 0.3}) == {"prior": 0.3}
+        assert ("user" in rule["gate"]) == ("user" in own)
+        assert rule.get("trust_floor", 0.2) == 0.2
+
+
+def test_an_organizations_gate_is_not_calibrated(sb: CommandLine, home: Path, tmp_path: Path) -> None:
+    with managed(tmp_path / "etc") as system:
+        judged_lessons(Desk(home, scopes="{'customer:*': {trust_floor: 0.2}}"))
+        system.install("memory:\n  scopes: {'*': {gate: {lesson: {prior: 0.5}}}}")
+        before = (home / "config.yaml").read_text(encoding="utf-8")
+        done = sb("memory", "calibrate", "--apply", "--yes")
+        assert (done.code, "memory.scopes is set in" in done.err) == (2, True)
+        assert (home / "config.yaml").read_text(encoding="utf-8") == before
+
+
+def test_calibration_is_shown_applied_and_taken_back(sb: CommandLine, home: Path) -> None:
+    judged_lessons(Desk(home))
     path = home / "config.yaml"
     before = path.read_text(encoding="utf-8") if path.exists() else None
     shown = sb("memory", "calibrate", "--json").json

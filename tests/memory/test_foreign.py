@@ -117,7 +117,7 @@ FILES: dict[str, tuple[str, str, Callable[[Path], None], set[str]]] = {
 
 def titles() -> set[str]:
     """The first lines of all that is kept, in quarantine or not."""
-    with Overseer(config=current_config(), warm=False) as brain:
+    with Overseer(config=current_config()) as brain:
         rows = brain.database.query("SELECT text FROM records WHERE state IN ('active', 'quarantined')")
         return {str(text).partition("\n")[0] for (text,) in rows}
 
@@ -142,7 +142,7 @@ def test_every_program_is_read_once_and_into_quarantine(
     assert titles() == expected
     again = prepared("memory", "import", str(path), "--from", source, "--json").json
     assert (again["added"], again["same"]) == (0, len(expected))
-    with Brain("reader", config=current_config(), warm=False) as brain:
+    with Brain("reader", config=current_config()) as brain:
         assert brain.search(" ".join(expected)) == []
 
 
@@ -152,7 +152,7 @@ def test_what_is_trusted_is_found_with_its_time_project_and_program(
     path = tmp_path / "brain.db"
     database(BRAINCTL)(path)
     assert prepared("memory", "import", str(path), "--from", "brainctl", "--trusted").code == 0
-    with Brain("reader", config=current_config(), warm=False) as brain:
+    with Brain("reader", config=current_config()) as brain:
         hit = brain.search("tea", project="shop")[0]
         assert (hit.scope, hit.category, hit.tags) == ("project:shop", "preference", ("drinks",))
         assert hit.happened_at == moment("2026-01-02T03:04:05Z").timestamp()  # type: ignore[union-attr]

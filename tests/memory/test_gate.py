@@ -220,7 +220,7 @@ def test_what_was_written_after_the_look_is_compared_before_the_write(agents: Ag
     brain.remember("The logo is blue.")
     place = Place(brain.stack, brain.scope)
     with closing(open_database(agents.home / "brain.db")) as elsewhere:  # another, as another process has
-        apart = Brain("elsewhere", database=elsewhere, config=agents.config, warm=False)
+        apart = Brain("elsewhere", database=elsewhere, config=agents.config)
         for number, writes in enumerate((None, other, apart)):
             fact = Fact(f"Deploys of team {'ABC'[number]} go out on Tuesdays.")
             [(new, _)] = brain.writer.record_writer.pairs([fact])

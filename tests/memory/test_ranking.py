@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from math import isfinite
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -23,14 +23,16 @@ from sb.memory.ranking.questions import understand
 from sb.memory.ranking.rank import Ranked, rank
 from sb.memory.ranking.statistics import information
 from sb.memory.ranking.weights import Weights, weights
-from sb.store.index.ranked_rows import RankedRow, RankedTable, Stored
+from sb.store.index.ranked_rows import Stored, ranked_rows
 
-KNOWN = [""]  # the texts of all candidates, by the number of their record, which is never 0
+KNOWN: dict[int, str] = {}  # the texts of all records that were made, by number
 
 
-def stored(text: str) -> Stored:
-    KNOWN.append(text)
-    return (len(KNOWN) - 1, encoded(text))
+def stored(text: str, record: int | None = None) -> Stored:
+    """A text of this record, by default of one that is no candidate."""
+    record = 1_000_000 + len(KNOWN) if record is None else record
+    KNOWN[record] = text
+    return (record, encoded(text))
 
 
 def read(records: Sequence[int]) -> list[str]:
@@ -40,7 +42,9 @@ def read(records: Sequence[int]) -> list[str]:
 class Candidate(NamedTuple):
     """A record that the search for words named."""
 
-    row: RankedRow
+    id: int
+    row: tuple[Any, ...]
+    text: str
     similarity: float
 
 
@@ -56,18 +60,15 @@ def candidate(
     information: float = 0.0,
     similarity: float = 0.0,
 ) -> Candidate:
-    own, preceding, two = map(stored, [text, *previous, "", ""][:3])
-    row = RankedRow(
-        number, (own, preceding, two), speaker, previous_speaker, session, happened_at, information
-    )
-    return Candidate(row, similarity)
+    own = stored(text, number)
+    first, second = (stored(quoted) if quoted else (0, None) for quoted in (*previous, "", "")[:2])
+    row = (number, session or 0, happened_at, information, speaker, previous_speaker, *own, *first, *second)
+    return Candidate(number, row, text, similarity)
 
 
 def together(candidates: Sequence[Candidate]) -> Candidates:
-    table = RankedTable()
-    table.add([item.row for item in candidates])
     return Candidates(
-        table.of([item.row.id for item in candidates]),
+        ranked_rows([item.row for item in candidates]),
         np.array([item.similarity for item in candidates], np.float64),
         np.ones(len(candidates), np.bool_),
         {},
@@ -96,7 +97,7 @@ def ranked(
     applied: Weights | None = None,
     lexicon: Lexicon | None = None,
 ) -> list[Ranked]:
-    statistics = Texts([KNOWN[found.row.texts[0][0]] for found in candidates])
+    statistics = Texts([found.text for found in candidates])
     return rank(
         understand(question, speakers),
         together(candidates),
@@ -122,8 +123,8 @@ def values(
 
 def test_the_note_that_has_the_rare_words_comes_first() -> None:
     notes = ["the build is slow", "the build broke on arm64", "the tests are slow", "arm64 is a processor"]
-    found = ranked("why did the arm64 build break", [candidate(n, text) for n, text in enumerate(notes)])
-    assert found[0].id == 1
+    found = ranked("why did the arm64 build break", [candidate(n, text) for n, text in enumerate(notes, 1)])
+    assert found[0].id == 2
 
 
 def test_an_explanation_adds_up_to_the_score_and_names_every_feature() -> None:
@@ -135,8 +136,8 @@ def test_an_explanation_adds_up_to_the_score_and_names_every_feature() -> None:
 
 
 def test_without_an_explanation_order_and_scores_are_the_same() -> None:
-    notes = [candidate(n, text) for n, text in enumerate(["a red fox", "a red car", "fox"])]
-    statistics, query = Texts([KNOWN[note.row.texts[0][0]] for note in notes]), understand("red fox")
+    notes = [candidate(n, text) for n, text in enumerate(["a red fox", "a red car", "fox"], 1)]
+    statistics, query = Texts([note.text for note in notes]), understand("red fox")
     named = together(notes)
     short = rank(query, named, statistics, weights(vectors=True), Lexicon(), read)
     long = rank(query, named, statistics, weights(vectors=True), Lexicon(), read, explain=True)
@@ -209,7 +210,7 @@ def test_times_numbers_and_names_count_where_they_are_asked_for() -> None:
 
 
 def test_where_much_is_about_the_matter_a_row_gains() -> None:
-    turns = [candidate(n, "a fox", session=1) for n in range(4)] + [candidate(9, "a fox", session=2)]
+    turns = [candidate(n, "a fox", session=1) for n in range(1, 5)] + [candidate(9, "a fox", session=2)]
     assert values("session_match", "fox", turns) == [3.0, 3.0, 3.0, 3.0, 1.0]
     assert values("session_match", "fox", [candidate(1, "a fox")]) == [0.0]
 
@@ -251,12 +252,12 @@ def test_words_that_stand_for_each_other_in_the_lexicons_table_are_told_apart(
 ) -> None:
     notes = [
         candidate(number, text)
-        for number, text in enumerate(["a red fox?", "blue cars. A fox?", "a red car"])
+        for number, text in enumerate(["a red fox?", "blue cars. A fox?", "a red car"], 1)
     ]
     first = ranked("red car", notes)
     monkeypatch.setattr("sb.memory.ranking.lexicon._SLOTS", 2)
     assert ranked("red car", notes, lexicon=Lexicon()) == first
-    assert [found.id for found in first] == [2, 0, 1]
+    assert [found.id for found in first] == [3, 1, 2]
 
 
 def test_a_feature_can_be_switched_off() -> None:
@@ -291,10 +292,10 @@ def test_whatever_the_texts_every_feature_is_a_number_and_every_candidate_is_ran
 ) -> None:
     candidates = [
         candidate(number, texts[0] if texts else "", texts[1:], speaker, session=number % 2)
-        for number, (texts, speaker) in enumerate(rows)
+        for number, (texts, speaker) in enumerate(rows, 1)
     ]
     found = ranked(question, candidates, speakers=["Ann", "Bo"])
-    assert sorted(entry.id for entry in found) == list(range(len(rows)))
+    assert sorted(entry.id for entry in found) == list(range(1, len(rows) + 1))
     for item in found:
         assert item.features is not None
         assert all(isfinite(value) and 0 <= value <= 3.001 for value, _ in item.features.values())
@@ -316,7 +317,7 @@ def test_the_best_passage_of_a_long_text_counts_wherever_it_is() -> None:
     padding = "grass grows on and on " * 40
     close, apart = "copper kettle whistles", "copper {0} kettle {0} whistles"
     texts = [f"{padding}{close} {padding}", apart.format(padding), close, "kettle"]
-    found = values("passage", close, [candidate(n, text) for n, text in enumerate(texts)])
+    found = values("passage", close, [candidate(n, text) for n, text in enumerate(texts, 1)])
     assert found[0] == found[2] == 1.0
     assert max(found[1], found[3]) < 0.5
 

@@ -1,4 +1,4 @@
-"""Caches of records in a process never change the results of its searches."""
+"""Searches and the gate go by the records as they are, whoever changed them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ import pytest
 
 from sb.memory import Brain
 from sb.memory.housekeeping import tidy
-from sb.memory.ranking import text_pool
 from sb.memory.ranking.encoding import encoded
 from sb.memory.ranking.match_query import word_query
 from sb.protocols.types import Fact
 from sb.store.database import open_database
-from sb.store.index import record_cache, vectors
+from sb.store.index import vectors
 from sb.store.records.places import Execute, Place
 from sb.store.records.sessions import Session
 from tests.memory.agents import Agents, agents
@@ -74,9 +73,7 @@ def change(brain: Brain, what: str, chance: Random) -> None:
 def test_a_search_finds_what_a_new_process_would_after_any_change(
     agents: Agents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vectors, "FEW", 3)  # bits are asked, and what is remembered is dropped, from a few on
-    monkeypatch.setattr(record_cache, "MOST_RECORDS", 15)
-    monkeypatch.setattr(text_pool, "MOST_NUMBERS", 60)
+    monkeypatch.setattr(vectors, "FEW", 3)  # bits are asked from a few on
     searching, chance = agents.brain("reader"), Random(3)
     writing = new_process(agents, searching, "coder")
     for what in ("remember", "say") * 5 + tuple(chance.choices(CHANGES, k=40)):
@@ -105,8 +102,7 @@ def test_what_is_said_next_stands_beside_what_was_the_last(agents: Agents) -> No
         brain.log(text, speaker="Bo")
 
     def beside() -> list[int]:
-        changes = brain.space.statistics.refresh()
-        return brain.space.words.beside([2], brain.writer.places(), changes=changes)
+        return brain.space.words.beside([2], brain.writer.places())
 
     assert beside() == [1]
     after = brain.log("it opens the cellar", speaker="Bo")
@@ -159,10 +155,10 @@ def test_threads_that_ask_at_once_for_what_was_just_written_get_it_once(agents: 
             if together.wait(60) == 0:
                 brain.remember(text.format(100 + number), force=True)
             together.wait(60)
-            answers.append(brain.space.vectors.close_by(embedder.model, vector, place, 1_000)[0])
+            answers.append(brain.space.vectors.close_by(embedder.model, vector, place, 1_000))
         return answers
 
-    ask_alone, _ = brain.space.vectors.close_by(embedder.model, vector, place, 1_000)
+    ask_alone = brain.space.vectors.close_by(embedder.model, vector, place, 1_000)
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
@@ -181,7 +177,7 @@ def near(brain: Brain) -> list[int]:
     embedder, place = brain.space.usable_embedder, brain.writer.places()[0]
     assert embedder is not None
     [vector] = embedder.embed(["a red fox at the copper door"])
-    return sorted(brain.space.vectors.close_by(embedder.model, vector, place, 1_000)[0])
+    return sorted(brain.space.vectors.close_by(embedder.model, vector, place, 1_000))
 
 
 def written_and_taken_back(brain: Brain, text: str) -> None:
@@ -201,12 +197,12 @@ def written_elsewhere(brain: Brain, text: str) -> None:
 
 
 def written_by_others(brain: Brain, text: str) -> None:
-    with Brain("other", path=brain.database.path, config=brain.config, warm=False) as other:
+    with Brain("other", path=brain.database.path, config=brain.config) as other:
         other.remember(text, force=True)
 
 
 def written_by_another_agent(brain: Brain, text: str) -> None:
-    another = Brain("another", database=brain.database, config=brain.config, warm=False)
+    another = Brain("another", database=brain.database, config=brain.config)
     another.remember(text, force=True)
 
 

@@ -15,7 +15,7 @@ from sb.kernel.approvals.queue import Order
 from sb.kernel.authority.signing import Label
 from sb.kernel.calls.approval import ApprovalState
 from sb.kernel.review.calls import calls_at, run_calls
-from sb.operator.attention.needs import needs
+from sb.operator.attention.inbox import InboxReader
 from sb.present.approvals import exact_object, object_first, short_call
 from sb.present.calls import call_object
 from sb.present.events import call_line
@@ -79,7 +79,7 @@ def test_a_request_is_named_as_its_call_is_and_exactly_where_it_is_signed(
     ctx, approval_id = ask(runtime, tool, **args)
     asked = runtime.approvals.disclose(runtime.approvals.get(approval_id))
     [call] = calls_at(runtime.log, run_calls(runtime.log, ctx.run_id)).values()
-    [need] = needs(runtime.log).items
+    [need] = InboxReader(runtime.log).now(()).items
     assert short_call(asked) == call_line(call).object == need.object == row
     assert object_first(asked, 400) == exact
     assert exact.startswith(exact_object(asked))
@@ -118,14 +118,11 @@ def test_the_list_is_in_the_order_of_the_console(
     listed = [item["id"] for item in sb("approvals", "list", "--all", "--json").json["items"]]
     numbers = queue.numbers(states=states)
     assert listed == [queue.numbered([number])[number].id for number in numbers] == [ids[0], ids[2], ids[1]]
-    assert [approval.id for approval in queue.ordered(states=states, order=Order.EXPIRY, limit=2)] == listed[
-        :2
-    ]
-    newest = [approval.id for approval in queue.ordered(states=states, order=Order.NEWEST)]
+    newest = [approval.id for approval in queue.listed(queue.numbers(states=states, order=Order.NEWEST))]
     assert newest == [ids[2], ids[0], ids[1]]
     clock.time += 1
     queue.deny(ids[0], Label("ada"), "too much")
-    ended = queue.ordered(states=[ApprovalState.DENIED], order=Order.NEWEST)
+    ended = queue.listed(queue.numbers(states=[ApprovalState.DENIED], order=Order.NEWEST))
     assert [approval.id for approval in ended] == [
         ids[0],
         ids[1],
@@ -137,12 +134,10 @@ def test_many_payments_do_not_hide_what_is_rare(runtime: Runtime, clock: Steered
         ask(runtime, "bank.pay", to=f"p{number}")
     clock.time += 60
     ask(runtime, "box.run", argv=REMOVE)
-    found = needs(runtime.log, most=50)
-    assert [need.object for need in found.items][:2] == [
-        "rm -rf 'exports of may'",
-        "bank.pay to=p0",
-    ]
-    assert found.counts["requests"] == 61
+    found = InboxReader(runtime.log).now((), most=50)
+    shown = [need.object for need in found.items]
+    assert (shown[0], shown[-1]) == ("bank.pay to=p0", "rm -rf 'exports of may'")
+    assert (len(shown), len(set(found.groups.values())), found.counts["requests"]) == (50, 2, 61)
 
 
 def test_a_call_says_what_became_of_its_request(runtime: Runtime, clock: SteeredClock) -> None:

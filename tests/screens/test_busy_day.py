@@ -41,17 +41,14 @@ def test_the_three_that_matter_of_forty_are_found_and_decided_by_keyboard_at_80_
     sb: CommandLine, home: Path
 ) -> None:
     terminal = Terminal(home, 80, 24, "console")
-    terminal.read_until("Needs you 40")
-    terminal.type("2")
-    terminal.read_until("Open 40")
-    terminal.type("s")  # by effect: what sends credentials away, then what is rare
+    terminal.read_until("Needs you 40")  # by stake: what sends credentials away, then what destroys elsewhere
     terminal.read_until("Why       curl: sends to paste.example")
     decide(terminal, LEAK, "d", "that is my private key", "Denied")
     terminal.read_until("Why       git push --force: ")  # the cursor goes on to the next
     decide(terminal, PUSH, "a", "we agreed on it", "Approved")
     terminal.read_until("Why       docker volume rm: ")
     decide(terminal, DROP, "d", "not on production", "Denied")
-    terminal.read_until("Why       git branch -D: ")
+    terminal.read_until("git branch -D · 37")  # all of them in one line
     terminal.type("q")
     assert terminal.wait() == 0
     states: dict[str, list[str]] = {}

@@ -338,7 +338,7 @@ def test_home_leads_to_the_request_and_the_filter_finds_it(agents: Agents, conso
 
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "j", "enter")
-        await console.until(pilot, lambda: "▌ 4h bank.pay to=bob destroys clerk" in console.squeezed())
+        await console.until(pilot, lambda: "▌ 4h bank.pay to=bob pays clerk" in console.squeezed())
         await console.press(pilot, "slash")
         console.app.screen.query_one("#filter", Input).value = "ann"
         await console.shows(pilot, "1 of 1 · filter: ann")
@@ -411,22 +411,20 @@ def test_a_request_is_in_full_again_when_one_comes_back_to_it(agents: Agents, co
     console(script)
 
 
-def test_of_many_requests_sorting_by_effect_puts_the_gravest_and_rarest_first(
-    agents: Agents, console: Console
-) -> None:
+def test_of_many_requests_sorting_by_stake_puts_the_gravest_first(agents: Agents, console: Console) -> None:
     for number in range(20):
         agents.pay(f"payee-{number}")
     agents.runtime.registry.register_fn("disk.wipe", "Wipe", lambda command: command, SafetyClass.DESTRUCTIVE)
     agents.runtime.baselines.seen.note_all(agents.runtime.registry)
     agents.runtime.baselines.approve(agents.contracts(), ADA)
-    agents.call("disk.wipe", {"command": "rm -rf build"}, agent="courier")
+    agents.call("disk.wipe", {"command": "rm -rf /srv/build"}, agent="courier")
 
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "2")
-        assert "rm -rf build" not in console.text()
+        assert "rm -rf /srv/build" not in console.text()
         await console.press(pilot, "s")
-        await console.shows(pilot, "by effect")
-        await console.until(pilot, lambda: "▌ 4h rm -rf build" in console.squeezed())
+        await console.shows(pilot, "by stake")
+        await console.until(pilot, lambda: "▌ 4h rm -rf /srv/build" in console.squeezed())
         await console.press(pilot, "s")
         await console.until(pilot, lambda: "▌ 4h bank.pay to=payee-0" in console.squeezed())
         assert "by agent" in console.text()

@@ -12,7 +12,7 @@ from sb.screens.theme import DARK, LIGHT
 from textual.content import Content
 from textual.pilot import Pilot
 
-from sb.operator.attention.needs import NOUNS, NeedsNow
+from sb.operator.attention.inbox import NOUNS, NeedsNow
 from tests.screens.conftest import Agents, Console
 from tests.screens.contrast import unreadable
 from tests.screens.overflow import WIDE, WIDTHS, overflowing

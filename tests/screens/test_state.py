@@ -33,7 +33,7 @@ from sb.log.event import Subject
 from sb.log.event_log import EventLog
 from sb.log.kinds import MEMORY_PUT, RUN_STARTED
 from sb.log.search import LogFilter, events_at, search
-from sb.operator.attention.needs import NeedsNow, NeedsReader
+from sb.operator.attention.inbox import InboxReader, NeedsNow
 from sb.present.needs import NEED
 from tests.screens.conftest import ACTS, HOSTILE, Agents
 
@@ -55,10 +55,10 @@ def test_a_decision_on_the_log_leads_with_the_call_and_says_who_and_why(agents: 
 
 def test_home_says_of_each_request_what_it_would_do(agents: Agents) -> None:
     agents.pay("bob")
-    found = NeedsReader(agents.runtime.log).decisions(())
+    found = InboxReader(agents.runtime.log).now(())
     (item,) = found.items
-    assert (item.effect, NEED.to_dict(item)["state"]) == ("destroys", "waiting")
-    assert Home().needs(found)[0].row.texts[:2] == ("destroys", "bank.pay to=bob")
+    assert (item.effect, NEED.to_dict(item)["state"]) == ("pays", "waiting")
+    assert Home().needs(found)[0].row.texts[:2] == ("pays", "bank.pay to=bob")
 
 
 def test_the_line_that_counts_further_needs_leads_to_the_list_and_to_no_record() -> None:

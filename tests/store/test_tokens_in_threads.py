@@ -17,7 +17,7 @@ def words():
     return " ".join("".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=9)) for _ in range(300))
 
 def work(number):
-    with Brain("scribe", path=f"{sys.argv[1]}/{number % 3}.db", warm=False) as brain:
+    with Brain("scribe", path=f"{sys.argv[1]}/{number % 3}.db") as brain:
         for _ in range(3):
             brain.remember(words(), force=True)
 

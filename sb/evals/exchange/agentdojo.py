@@ -14,6 +14,7 @@ from typing import Any
 from sb.base.values.frozen import frozen, mutable
 from sb.errors import UsageError
 from sb.kernel.contracts import AgentCapabilities, SafetyClass
+from sb.kernel.registry.registry import SHIPPED
 from sb.kernel.run_context import RunBudget, RunContext
 from sb.runtime import Runtime
 
@@ -133,7 +134,9 @@ def class_of(tool: str) -> SafetyClass:
 
 def register_tools(runtime: Runtime, tasks: Sequence[DojoTask]) -> None:
     """Register a tool for each that the tasks call; it does nothing."""
-    with runtime.registry.source("agentdojo"):
+    with runtime.registry.source(
+        SHIPPED
+    ):  # what is measured is the policy, not that no tool declares an undo
         for tool in sorted({tool for task in tasks for tool, _ in task.calls}):
             runtime.registry.register_fn(tool, tool, _nothing, class_of(tool), description=tool)
 

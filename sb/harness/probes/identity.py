@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from sb.config.rules import PolicyRule
 from sb.harness.harness import Harness, saw
@@ -32,7 +33,8 @@ def identity(h: Harness) -> Iterator[Check]:
 def _attributed(runtime: Runtime) -> Check:
     """To the agent that wrote it, also where it says that it is another one or is in another's session."""
     ada = runtime.brain("ada", scope="project:a", session="monday")
-    record = ada.remember("Deploys go out on Tuesdays.", agent_id="bob", scope="project:a")
+    forged: dict[str, Any] = {"agent_id": "bob"}  # no keyword of it, as types have it
+    record = ada.remember("Deploys go out on Tuesdays.", scope="project:a", **forged)
     memory = runtime.brain("carol", scope="project:a").get(record)
     intruding = refusal(lambda: runtime.brain("bob", session="monday").remember("Deploys are free."))
     ok = (memory.agent_id, memory.scope, memory.session) == ("ada", "project:a", "monday")

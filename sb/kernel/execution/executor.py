@@ -72,7 +72,7 @@ class ToolExecutor:
         kill_switch: the calls that people stopped; by default that of the log.
         approvals: how long requests wait, and which tools need two people.
         reversibility: "off", "observe" (bind undo records, count what stays) or "enforce" (hold runs to the limits too).
-        undeclared_undo: under "enforce", governed functions that declare no undo ask a person too.
+        undeclared_undo: under "enforce", tools of others that declare no undo ask a person too.
         irreversibility_ceilings: dimension to what any run may do that stays without a person's agreement.
         power: whether every intent survives power loss, not only those of destructive tools.
         run_facts: what the start of each run says beside, in plain JSON.

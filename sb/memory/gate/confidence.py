@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from sb.memory.trust.scores import USER
+from sb.protocols.types.brain import Fields
 from sb.store.records.columns import Row
 
 ENOUGH = 10  # outcomes of a category before a confidence is proposed for it
@@ -49,13 +50,16 @@ class Beta(NamedTuple):
         return {"confidence": self.mean, "evidence_n": self.alpha + self.beta}
 
 
-def first(source_type: str, confidence: float) -> Mapping[str, float]:
+def first(source_type: str, confidence: float) -> Fields:
     """Returns the confidence and `evidence_n` of a new memory for which nobody gave either: Beta(3, 1) from a user.
 
     Args:
         confidence: of its category.
     """
-    return dict(Beta(3.0, 1.0).columns()) if source_type == USER else {"confidence": confidence}
+    if source_type != USER:
+        return {"confidence": confidence}
+    belief = Beta(3.0, 1.0)
+    return {"confidence": belief.mean, "evidence_n": belief.alpha + belief.beta}
 
 
 class Calibration(NamedTuple):

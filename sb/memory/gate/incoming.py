@@ -69,11 +69,11 @@ class Gate:
 
     def nearest(self, text: str, terms: frozenset[int], place: Place) -> tuple[list[Row], int]:
         """The records of a place that may say the same, and the number up to which all with a vector were looked at."""
-        number = self.space.places.find(place)
+        number, last = self.space.places.find(place), self.space.vectors.last()
         embedder, vector = self.space.usable_embedder, self.space.own_vector(text)
         if number is None or embedder is None or vector is None:
             return [], self.space.records.last()  # there is nothing to compare, nor will there be
-        close, last = self.space.vectors.close_by(embedder.model, vector, number, _PROPOSED)
+        close = self.space.vectors.close_by(embedder.model, vector, number, _PROPOSED)
         proposed, equal = self.space.records.proposed(close, number, text)
         sharing = (item for item in close if item not in equal and shares(terms, proposed[item]))
         alike = [*equal, *islice(sharing, _COMPARED)]

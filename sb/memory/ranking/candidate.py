@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from sb.store.index.ranked_rows import RankedRows
@@ -21,14 +20,12 @@ class Candidates(NamedTuple):
         similarity: cosines of their vectors with the question's, 0 without vectors.
         by_words: which of them the search for words named.
         legs: what each search named, the best first; what stands beside them is in none.
-        frequencies: in how many records' own text a stem is, of those that were counted on the way.
     """
 
     rows: RankedRows
     similarity: NDArray[np.float64]
     by_words: NDArray[np.bool_]
     legs: Mapping[str, Sequence[int]]
-    frequencies: Mapping[str, int] = MappingProxyType({})
 
     def first(self, count: int) -> Candidates:
         """The first of them."""

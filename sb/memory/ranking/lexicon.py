@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
 from threading import RLock
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from sb.base.values.numeric import np
 from sb.memory.ranking.encoding import NOTHING, word_number
 from sb.memory.ranking.terms import STOP_WORDS, TIME_WORDS, stem, words
-from sb.memory.ranking.text_pool import Laid, TextPool
 from sb.store.index.ranked_rows import Stored
 
 if TYPE_CHECKING:
@@ -63,6 +62,21 @@ class Kinds(NamedTuple):
     addressing: NDArray[np.bool_]
 
 
+class Laid(NamedTuple):
+    """Some distinct texts, one after another; the first is the empty one.
+
+    Args:
+        words: their words, as numbers of the lexicon; the empty word stands before each text, and once after the last.
+        starts: where each begins. heads: the first number of each, as `encoding` has it.
+        places: which of them each of the texts that were asked for is.
+    """
+
+    words: NDArray[np.intp]
+    starts: NDArray[np.intp]
+    heads: NDArray[np.int64]
+    places: NDArray[np.intp]
+
+
 class Lexicon:
     """The words ranking has met, kept between queries; hold `lock` while numbers are in use.
 
@@ -87,7 +101,6 @@ class Lexicon:
         self._slots = np.zeros(
             _SLOTS, np.int32
         )  # the number of a word with these lowest bits; none has slot 0
-        self._pool = TextPool()
 
     @property
     def known_words(self) -> int:
@@ -106,41 +119,26 @@ class Lexicon:
         """Texts as numbers of words.
 
         Args:
-            texts: which there are; they may grow at their end alone. wanted: places in them.
+            wanted: places in the texts.
             read: gives the texts of records that have words which were never met.
         """
-        if self._pool.is_full:
-            self._pool = TextPool()
-        numbers = self._pool.numbers(texts, wanted)
-        if (numbers < 0).any():
-            new = [texts[at] for at in dict.fromkeys(wanted[numbers < 0].tolist())]
-            self._lay_out({text: record for record, text in new}, read)
-            numbers = self._pool.numbers(texts, wanted)
-        return self._pool.laid(numbers)
-
-    def _lay_out(self, record_of: Mapping[bytes, int], read: Read) -> None:
-        """Put texts into the pool, as far as they are not there."""
-        new = self._pool.missing(record_of)
-        sizes = np.fromiter(map(len, new), np.intp, len(new)) // len(NOTHING)
+        record_of = {NOTHING: 0} | {text: record for record, text in texts}
+        distinct = {text: at for at, text in enumerate(record_of)}
+        sizes = np.fromiter(map(len, distinct), np.intp, len(distinct)) // len(NOTHING)
         starts = np.cumsum(sizes) - sizes
-        stored = np.frombuffer(b"".join(new), "<u4").copy()
+        stored = np.frombuffer(b"".join([*distinct, NOTHING]), "<u4").copy()
         heads = stored[starts].astype(np.int64)
         stored[starts] = 0
         numbers = self.known(stored)
-        unknown = np.flatnonzero(np.logical_or.reduceat(numbers < 0, starts)).tolist()
-        if unknown:
-            for text in read([record_of[new[at]] for at in unknown]):
+        unknown = np.logical_or.reduceat(numbers < 0, starts)
+        if unknown.any():
+            for text in read(
+                [record for record, new in zip(record_of.values(), unknown, strict=True) if new]
+            ):
                 self.numbers(words(text))
             numbers = np.maximum(self.known(stored), EMPTY)
-        self._pool.add(new, heads, numbers)
-
-    def learn(self, texts: Iterable[str]) -> None:
-        """Meet the words of some texts, as far as there is room for them."""
-        with self.lock:
-            for text in texts:
-                if len(self._numbers) < MOST_WORDS // 2:  # what searches meet has to fit, too
-                    self.numbers(words(text))
-            self._learn()
+        places = np.fromiter((distinct[text] for _, text in texts), np.intp, len(texts))
+        return Laid(numbers, starts, heads, places.take(wanted))
 
     def known(self, stored: NDArray[np.uint32]) -> NDArray[np.intp]:
         """The numbers of words that are stored as `encoding` has them, -1 for those that were never met; of 0 it is EMPTY."""

@@ -12,7 +12,7 @@ from itertools import accumulate
 from typing import NamedTuple, Protocol
 
 from sb.memory.ranking.statistics import Statistics, idf
-from sb.memory.ranking.terms import asked_for, match_expression
+from sb.memory.ranking.terms import match_expression
 from sb.memory.ranking.terms import stem as stem_of
 
 # Records that rare words have to name before common ones need not. Of 50 000 the ten best then stay the same but for 0.2 %.
@@ -38,27 +38,24 @@ class WordQuery(NamedTuple):
         first: what matches less, and together gives the same scores, which is enough where it names enough.
         placed: whether only what is active in the places matches; otherwise that has to be a condition.
         spare: how many times as many as are wanted have to be looked at, since not all may be in the places.
-        stems: of the words, where there are so few records that their postings can be kept.
     """
 
     expression: str
     first: tuple[str, ...] = ()
     placed: bool = True
     spare: float = 1.0
-    stems: tuple[str, ...] = ()
 
 
 def word_query(terms: Sequence[str], places: Sequence[int], statistics: PlacedStatistics) -> WordQuery:
     """The expressions for texts in any of the places with any of the words, the most important words first."""
     inside = statistics.records_in(places)
-    stems = tuple(map(stem_of, asked_for(terms))) if statistics.records <= _MANY else ()
     if inside < _MOST * statistics.records:
-        return WordQuery(match_expression(terms, places), stems=stems)
+        return WordQuery(match_expression(terms, places))
     spare = 1.0 + _SPARE * max(0.0, 1.0 - inside / max(1, statistics.records))
     common = common_among(terms, inside, statistics) if inside >= _MANY else ()
     rare = [term for term in terms if term not in common]
     first = (match_expression(rare, None), match_expression(rare, None, beside=common)) if common else ()
-    return WordQuery(match_expression(terms, None), first, placed=False, spare=spare, stems=stems)
+    return WordQuery(match_expression(terms, None), first, placed=False, spare=spare)
 
 
 def common_among(terms: Sequence[str], inside: int, statistics: Statistics) -> list[str]:

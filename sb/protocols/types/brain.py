@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict
 
 from sb.base.values.frozen import mutable
 
@@ -49,6 +49,37 @@ class Remembered:
     subject_ids: list[str] | None = None
     access_grants: list[str] | None = None
     consent_grants: list[str] | None = None
+
+
+class Fields(TypedDict, total=False):
+    """Fields of `Remembered` that may be given as keywords where a memory is saved; its place is not among them."""
+
+    id: str
+    source_type: str
+    source_entity: str | None
+    derived_from: list[str] | None
+    confidence: float
+    evidence_n: float
+    strength: float
+    is_protected: bool
+    tags: list[str] | None
+    happened_at: datetime | None
+    subject_ids: list[str] | None
+    access_grants: list[str] | None
+    consent_grants: list[str] | None
+
+
+class SpokenFields(Fields, total=False):
+    """The same of an `Event` or a `Fact`."""
+
+    speaker: str | None
+
+
+class EntityFields(Fields, total=False):
+    """The same of an `EntityRecord`."""
+
+    properties: dict[str, Any]
+    standing: dict[str, Any] | None
 
 
 @mutable

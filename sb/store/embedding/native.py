@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from contextlib import suppress
 from threading import Event, Lock, Thread, current_thread, main_thread
 
 _lock = Lock()
@@ -26,6 +27,13 @@ def load() -> None:
         if "kitoken" not in sys.modules:
             _load_for_good()
     importlib.import_module("kitoken")  # for the error, if there was one
+
+
+def load_early() -> None:
+    """Import kitoken if this is the main thread, so that no other has to; who needs it later says why it is missing."""
+    if current_thread() is main_thread():
+        with suppress(ImportError):
+            importlib.import_module("kitoken")
 
 
 def _load_for_good() -> None:

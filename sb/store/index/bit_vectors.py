@@ -72,18 +72,6 @@ class BitIndex:
         found: list[int] = records[np.lexsort((records, differing))[:k]].tolist()
         return found
 
-    def listed(
-        self, model: str, place: int
-    ) -> tuple[np.ndarray[Any, np.dtype[np.int64]], np.ndarray[Any, np.dtype[np.uint8]]]:
-        """The records of a place, and a row of bits for each."""
-        chunks = self._chunks(model, place)
-        if chunks is None:
-            return np.zeros(0, np.int64), np.zeros((0, 8), np.uint8)
-        valid, numbers, bits = chunks
-        there = np.flatnonzero(np.unpackbits(np.frombuffer(valid, np.uint8), bitorder="little"))
-        records = np.frombuffer(numbers, np.int64)
-        return records[there], np.frombuffer(bits, np.uint8).reshape(len(records), -1)[there]
-
     def _chunks(self, model: str, place: int) -> tuple[bytes, bytes, bytes] | None:
         """The used entries of a place's chunks, their records, and their bits."""
         if self._database.query("SELECT value FROM index_state WHERE name = ?", (_MODEL,)) != [(model,)]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from sb.store.database import Database
 from sb.store.embedding.embedder import Embedder
@@ -28,12 +28,8 @@ class TextStatistics:
         self.mean_window = 0.0
         self.mean_information = 0.0  # of the records that housekeeping has seen: those since count as average
 
-    def refresh(self) -> int:
-        """Read the counters; once the database has grown, words are counted anew.
-
-        Returns:
-            How many changes of records that were there before the database has counted, see `RecordCache.at`.
-        """
+    def refresh(self) -> None:
+        """Read the counters; once the database has grown, words are counted anew."""
         found: dict[str, float] = dict(
             self._database.query(
                 "SELECT name, value FROM index_state WHERE typeof(value) IN ('integer', 'real')"
@@ -46,13 +42,6 @@ class TextStatistics:
         if not self._at <= self.records <= self._at * _GROWTH + 8 or len(self._known) > _KEPT:
             self._known = {}  # a thread that counts a word meanwhile puts it into the former ones
             self._at = self.records
-        return int(found.get("changes", 0))
-
-    def learn(self, frequencies: Mapping[str, int]) -> None:
-        """Take what was counted of stems just now, instead of counting it again."""
-        known = self._known
-        for stem, records in frequencies.items():
-            known.setdefault((stem, "body"), records)
 
     def document_frequency(self, stem: str) -> int:
         """In how many records a stem occurs."""

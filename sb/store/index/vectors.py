@@ -10,17 +10,13 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Mapping, Sequence
-from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
 from sb.base.values.numeric import np
 from sb.store.database import Database
-from sb.store.index.bit_mirror import BitMirror
 from sb.store.index.bit_vectors import BitIndex, Execute, bits_of
-from sb.store.index.column_table import ColumnTable, among
-from sb.store.index.record_cache import RecordCache
 from sb.store.records.columns import LONGEST_QUOTE
 from sb.store.records.descriptors import MEMORIES
 
@@ -107,19 +103,7 @@ class VectorIndex:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._bits = BitIndex(database)
-        self._mirror = BitMirror(database, self._bits)
         self._many: set[int] = set()  # places that were found to hold more than `FEW`
-        self._known: dict[tuple[str, int], RecordCache[ColumnTable]] = {}  # of one model, so long
-
-    def through(self, database: Database) -> VectorIndex:
-        """This index with all that it remembers, read by another way into the same database."""
-        other = copy(self)
-        other._database = database
-        return other
-
-    def remember(self, model: str, length: int, records: Sequence[int], changes: int) -> None:
-        """Read the vectors of these records before a search compares them; see `RecordCache.at`."""
-        self._active(model, length, records, changes)
 
     def put(
         self, execute: Execute, record: int, place: int, model: str, digest: bytes, vector: Vectors
@@ -148,14 +132,8 @@ class VectorIndex:
                 for row, vector in zip(rows, vectors.astype("<f2"), strict=True)
             ],
         )
-        bits = bits_of([(row.record, row.place) for row in rows], vectors)
         if listed:
-            self._bits.put(bits)
-        self._mirror.note([row.record for row in rows], rows[0].model, bits)
-
-    def committed(self, records: Sequence[int]) -> None:
-        """The transaction that wrote these records is over, so that their vectors need not be read by who asks again."""
-        self._mirror.add_noted(records)
+            self._bits.put(bits_of([(row.record, row.place) for row in rows], vectors))
 
     def drop(self, execute: Execute, record: int) -> list[int]:
         """Remove what the text of a record went into: its vector, and those of the records that quote it.
@@ -188,7 +166,6 @@ class VectorIndex:
         also: Sequence[int] = (),
         where: str = "1",
         parameters: tuple[Any, ...] = (),
-        changes: int | None = None,
     ) -> list[tuple[int, float]]:
         """The k nearest active records and their cosines, the nearest first.
 
@@ -196,7 +173,6 @@ class VectorIndex:
             model: what made the query's vector: vectors of others are not compared with it.
             also: of these records that are compared too, and returned even if others are nearer.
             where: SQL over `r`, the table of records, that holds no value; parameters: its values.
-            changes: see `RecordCache.at`.
         """
         compared = [_rows_of((), len(query))]
         large: list[int] = []
@@ -205,14 +181,14 @@ class VectorIndex:
             rows = self._few(model, len(query), place, where, parameters)
             if rows is None:
                 large.append(place)
-                proposed.update(self._proposed(model, query, place, proposals(k), changes))
+                proposed.update(self._bits.nearest(model, query, place, proposals(k)))
             else:
                 proposed.difference_update(rows["id"].tolist())
                 compared.append(rows)
         if large:
             named = self._meeting(sorted(proposed), where, parameters)
-            rows = self._active(model, len(query), named, changes)
-            compared.append(rows[among(rows["place"], large)])
+            rows = self._active(model, len(query), named)
+            compared.append(rows[[place in large for place in rows["place"].tolist()]])
         rows = compared[-1] if len(compared) < 3 else np.concatenate(compared)
         cosines = _cosines(rows, query)
         order = np.lexsort((rows["id"], -cosines))
@@ -220,29 +196,23 @@ class VectorIndex:
         required = set(also)
         return ordered[:k] + [pair for pair in ordered[k:] if pair[0] in required]
 
-    def cosines(
-        self, model: str, query: Vectors, records: Sequence[int], changes: int | None = None
-    ) -> dict[int, float]:
-        """The cosines of those of these records that are active and have a vector of this model.
-
-        Args:
-            changes: see `RecordCache.at`.
-        """
-        rows = self._active(model, len(query), records, changes)
+    def cosines(self, model: str, query: Vectors, records: Sequence[int]) -> dict[int, float]:
+        """The cosines of those of these records that are active and have a vector of this model."""
+        rows = self._active(model, len(query), records)
         return dict(zip(rows["id"].tolist(), _cosines(rows, query).tolist(), strict=True))
 
-    def close_by(self, model: str, query: Vectors, place: int, k: int) -> tuple[list[int], int]:
+    def close_by(self, model: str, query: Vectors, place: int, k: int) -> list[int]:
         """About the k nearest records of a place, the nearest first, by bits alone wherever there are any.
 
-        They may be in another state by now, or in another place. It is for who asks again and again; see `BitMirror`.
-
-        Returns:
-            The numbers of these, and the number up to which all records with a vector were looked at.
+        They may be in another state by now, or in another place.
         """
-        if not self._mirror.holds(model, place) and (len(query) % 64 or self._bits.unavailable(model)):
-            last = self._mirror.last()
-            return [record for record, _ in self.nearest(model, query, (place,), k)], last
-        return self._mirror.nearest(model, query, place, k)
+        if self._bits.unavailable(model):
+            return [record for record, _ in self.nearest(model, query, (place,), k)]
+        return self._bits.nearest(model, query, place, k)
+
+    def last(self) -> int:
+        """The number of the newest record with a vector, 0 before the first."""
+        return int(self._database.query("SELECT coalesce(max(record), 0) FROM vectors")[0][0])
 
     def unavailable(self, model: str) -> str:
         """The reason why places with more than `FEW` records cannot be searched by this model's vectors, or ""."""
@@ -301,12 +271,6 @@ class VectorIndex:
             self._database.query(f"{_OF_PLACE} AND {matching}", (model, place, *parameters)), length
         )
 
-    def _proposed(self, model: str, query: Vectors, place: int, k: int, changes: int | None) -> list[int]:
-        """The candidates that bits propose, from this process's copy where it is current."""
-        if changes is None or len(query) % 64:
-            return self._bits.nearest(model, query, place, k)
-        return self._mirror.nearest(model, query, place, k, changes)[0]
-
     def _meeting(self, records: Sequence[int], where: str, parameters: tuple[Any, ...]) -> Sequence[int]:
         """Those of these records that meet a condition, in their order."""
         if where == "1":
@@ -319,25 +283,14 @@ class VectorIndex:
             found += [number for (number,) in self._database.query(sql, (*part, *parameters))]
         return found
 
-    def _active(
-        self, model: str, length: int, records: Sequence[int], changes: int | None = None
-    ) -> NDArray[np.void]:
+    def _active(self, model: str, length: int, records: Sequence[int]) -> NDArray[np.void]:
         """The vectors of these records, as far as they are active."""
-        caches = self._known
-        if (model, length) not in caches:
-            caches.clear()
-            caches[model, length] = RecordCache(self._database, lambda: ColumnTable(_columns(length)))
-        known = caches[model, length].at(changes)
-        try:
-            return known.rows(records)
-        except KeyError:  # one was not met yet
-            missing = [number for number in records if number not in known]
-        for start in range(0, len(missing), _SLICE):
-            part = missing[start : start + _SLICE]
+        found: list[tuple[Any, ...]] = []
+        for start in range(0, len(records), _SLICE):
+            part = records[start : start + _SLICE]
             marks = ", ".join("?" * len(part))
-            rows = self._database.query(f"{_NAMED} AND v.record IN ({marks})", (model, *part))
-            known.put(_rows_of(rows, length))
-        return known.rows(number for number in records if number in known)
+            found += self._database.query(f"{_NAMED} AND v.record IN ({marks})", (model, *part))
+        return _rows_of(found, length)
 
 
 def proposals(k: int) -> int:
@@ -356,7 +309,7 @@ def _cosines(rows: NDArray[np.void], query: Vectors) -> NDArray[np.float32]:
 
 
 def _rows_of(found: Sequence[tuple[Any, ...]], length: int) -> NDArray[np.void]:
-    """Rows of a record, its stored vector and its place, the vectors as 32-bit numbers: once for all who compare them."""
+    """Rows of a record, its stored vector and its place, the vectors as 32-bit numbers."""
     rows = np.zeros(len(found), list(_columns(length)))
     if found:
         rows["id"], rows["place"] = [row[0] for row in found], [row[2] for row in found]

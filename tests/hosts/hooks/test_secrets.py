@@ -14,11 +14,12 @@ from sb.hosts.hooks.calls.context import JudgingContext
 from sb.hosts.hooks.event import Decision, HookVerdict, NativeCall
 from sb.hosts.hooks.judged_call import JudgedCall
 from sb.hosts.hooks.judging import judge, unjudged
-from sb.kernel.approvals.queue import ApprovalQueue, Order
+from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.authority.enrolment import Enrolment
 from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.authority.signing import Label
 from sb.kernel.calls.approval import ApprovalState
+from sb.operator.attention.inbox import InboxReader
 from sb.present.effects import request_effect, request_effect_phrase, request_why
 from tests.hosts.hooks.conftest import UNWATCHED, Host
 from tests.rows import rows
@@ -105,7 +106,7 @@ def test_a_request_to_send_a_secret_says_so_and_is_the_gravest(host: Host) -> No
     host.before("Bash", **LEAK)
     with host.open() as runtime:
         queue = ApprovalQueue(runtime.log)
-        numbers = queue.numbers(states=[ApprovalState.WAITING], order=Order.EFFECT)
+        numbers = InboxReader(runtime.log).by_stake(queue.numbers(states=[ApprovalState.WAITING]))
         leak, push = (queue.disclose(queue.numbered([number])[number]) for number in numbers)
     assert (request_effect(leak), request_effect(push)) == ("leaks", "overwrites")
     assert request_effect_phrase(leak) == "sends a credential away, for good"
@@ -118,7 +119,7 @@ def test_a_request_to_read_a_secret_does_not_only_read(host: Host) -> None:
     host.before("Bash", **READ)
     with host.open() as runtime:
         queue = ApprovalQueue(runtime.log)
-        [asked] = map(queue.disclose, queue.ordered(states=[ApprovalState.WAITING]))
+        [asked] = map(queue.disclose, queue.page(states=[ApprovalState.WAITING]))
     assert (request_effect(asked), request_effect_phrase(asked)) == (
         "reveals",
         "shows a credential to the agent",

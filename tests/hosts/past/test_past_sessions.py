@@ -31,7 +31,7 @@ HOSTS: list[tuple[str, Callable[..., Path], tuple[str, str], str]] = [
 
 def rows(order: str = "id") -> list[tuple[Any, ...]]:
     """Text, type, speaker, session, scope and state of all that is kept."""
-    with Overseer(config=current_config(), warm=False) as brain:
+    with Overseer(config=current_config()) as brain:
         return brain.database.query(
             "SELECT r.text, r.category, r.speaker, s.name, p.scope, r.state FROM records r"
             " JOIN memory_sessions s ON s.id = r.session JOIN places p ON p.id = r.place"
@@ -240,7 +240,7 @@ from sb.log.event_log import EventLog
 from sb.memory import Brain
 from sb.memory.foreign.taking_in import take_in
 config = current_config()
-with Brain("imported", config=config, warm=False) as brain:
+with Brain("imported", config=config) as brain:
     log = EventLog.of_home(brain.database, config.home)
     past = past_sessions("claude-code", Places({}, Path.cwd()), Path(sys.argv[1]), now=0.0)
     wait = lambda done: (print(done, flush=True), sys.stdin.read())

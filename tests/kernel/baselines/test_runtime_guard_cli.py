@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from sb.kernel import RunContext, SafetyClass
+from sb.kernel.contracts import ReversalClass, ReversalSpec
 from sb.runtime import open_runtime
 from tests.conftest import CommandLine
 
@@ -17,8 +18,9 @@ def meet(description: str = "") -> bool:
     """An agent's process calls a tool of its own; whether that ran."""
     with open_runtime() as runtime:
         runtime.registry.register_fn(
-            "vision.analyze", "Analyze", lambda: "a cat", SafetyClass.NETWORK, description=description
-        )
+            "vision.analyze", "Analyze", lambda: "a cat", SafetyClass.NETWORK, description=description,
+            reversal=ReversalSpec(ReversalClass.REVERSIBLE),
+        )  # fmt: skip
         return runtime.executor.execute(RunContext.create("eye"), "vision.analyze", {}).success
 
 

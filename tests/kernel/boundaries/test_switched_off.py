@@ -13,7 +13,7 @@ from sb.runtime import open_runtime
 with open_runtime() as runtime:
     with runtime.run("clerk", "tidy") as ctx:
         assert runtime.executor.execute(ctx, "memory.search", {"query": "desk"}) is not None
-    brain = runtime.brain("clerk", warm=False)
+    brain = runtime.brain("clerk")
     brain.remember("the desk is tidy")
     assert brain.search("desk")
 print(json.dumps(sorted(sys.modules)))

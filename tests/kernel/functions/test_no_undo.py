@@ -1,4 +1,4 @@
-"""A governed function that cannot be undone waits for a person, who answers once for all."""
+"""A function or tool that cannot be undone waits for a person, who answers once for all."""
 
 from __future__ import annotations
 
@@ -63,6 +63,25 @@ def test_writing_and_sending_without_undo_asks_once_for_each_agent(runtime: Runt
             keep("milk")
         grants = [grant for grant in runtime.approvals.grants() if grant.state == "active"]
         assert len(grants) == number + 1
+
+
+@pytest.mark.parametrize("source", ["python", "tools: shop_tools", "plugin weather 1.0", "sb"])
+def test_a_tool_of_others_without_undo_asks_as_a_function_does(source: str, home: object) -> None:
+    with open_runtime() as runtime:
+        with runtime.registry.source(source):
+            spec = runtime.registry.register_fn("mail.send", "Send", lambda: "sent", SafetyClass.NETWORK)
+        runtime.baselines.seen.note_all(runtime.registry)
+        runtime.baselines.approve({"mail.send": spec.contract_fingerprint()}, ADA, "it only sends")
+        ctx = runtime.context("clerk")
+        first = runtime.executor.execute(ctx, "mail.send", {})
+        assert first.success is (source == "sb")
+        if source != "sb":
+            assert "mail.send cannot be undone: it declares no reversal" in first.error_message
+            runtime.approvals.approve(first.data["approval_id"], ADA, "mails may stay")
+            assert [runtime.executor.execute(ctx, "mail.send", {}).data for _ in range(2)] == ["sent"] * 2
+        assert runtime.executor.execute(runtime.context("mallory"), "mail.send", {}).success is (
+            source == "sb"
+        )
 
 
 def test_a_revoked_grant_and_a_denial_refuse(runtime: Runtime) -> None:

@@ -25,7 +25,8 @@ def pay(amount, hang=False, idempotency_key=""):
     return {"id": "p1"}
 
 def register(registry):
-    registry.register_fn("bank.note", "Note", lambda: 1, SafetyClass.LOCAL_WRITE)
+    with registry.source("sb"):  # or a person is asked, since it declares no undo
+        registry.register_fn("bank.note", "Note", lambda: 1, SafetyClass.LOCAL_WRITE)
     registry.register_fn("bank.pay", "Pay", pay, SafetyClass.NETWORK, max_retries=0, reversal=ReversalSpec(
         ReversalClass.COMPENSABLE, "bank.back", reversal_args={"id": "result.id"}, reversal_window_ms=3_600_000,
         assumptions=(Assumption("paid_once", "bank.count", {}, "n", 1),), probe_capability="bank.find"))

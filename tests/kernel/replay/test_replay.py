@@ -36,7 +36,8 @@ def _note(amount):
     return {{"paid": amount, "number": len(COUNT.read_text())}}
 
 def register(registry):
-    registry.register_fn("shop.pay", "pay", _note, SafetyClass.{safety})
+    with registry.source("sb"):  # or a person is asked, since it declares no undo
+        registry.register_fn("shop.pay", "pay", _note, SafetyClass.{safety})
     registry.register_fn("shop.look", "look", lambda: "a shelf", SafetyClass.READ_ONLY)
     registry.register_fn("shop.break", "fail", lambda: 1 / 0, SafetyClass.READ_ONLY)
 """

@@ -11,7 +11,7 @@ from sb.base.sources import CountingIds, SteeredClock
 from sb.kernel import RunBudget, RunContext, SafetyClass, ToolResult
 from sb.kernel.contracts import ToolError, ToolErrorCode
 from sb.kernel.review.needs import call_origins
-from sb.operator.attention.needs import needs
+from sb.operator.attention.inbox import InboxReader
 from sb.present.effects import effect_word
 from sb.runtime import Runtime, open_runtime
 from tests.conftest import approve_tools
@@ -44,7 +44,7 @@ def test_counts_are_true_however_few_are_described(runtime: Runtime) -> None:
     for number in range(12):
         call(runtime, "bank.pay", f"p{number}")
     call(runtime, "mail.send", "bob")
-    found = needs(runtime.log, most=5)
+    found = InboxReader(runtime.log).now((), most=5)
     assert (found.counts["requests"], found.counts["unknown"], found.total) == (12, 1, 13)
     assert len(found.items) == 6
 
@@ -56,7 +56,7 @@ def test_requests_of_one_effect_come_by_when_they_expire_and_say_what_they_are_a
     call(runtime, "bank.pay", "ada")
     clock.time += 90
     call(runtime, "bank.pay", "eve")
-    lines = needs(runtime.log).items
+    lines = InboxReader(runtime.log).now(()).items
     assert [(need.state.word, need.state.badge) for need in lines] == [
         ("waiting", True),
         ("waiting", True),
@@ -68,13 +68,13 @@ def test_requests_of_one_effect_come_by_when_they_expire_and_say_what_they_are_a
     assert lines[0].when.endswith(" left")
     assert lines[2].when == "1m"
     clock.time += 3600
-    late = needs(runtime.log).items[0]
+    late = InboxReader(runtime.log).now(()).items[0]
     assert (late.state.word, late.when) == ("overdue", "31m late")
 
 
 def test_nothing_needs_anybody_at_first(runtime: Runtime) -> None:
-    assert needs(runtime.log).total == 0
-    assert needs(runtime.log).items == ()
+    assert InboxReader(runtime.log).now(()).total == 0
+    assert InboxReader(runtime.log).now(()).items == ()
     assert call_origins(runtime.log, set()) == {}
 
 

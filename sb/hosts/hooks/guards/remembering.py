@@ -117,4 +117,4 @@ def _summary(event: HookEvent, changed: list[str]) -> str:
 
 
 def _brain(runtime: Runtime, event: HookEvent) -> Brain:
-    return runtime.brain(event.host, scope=scope_of(event.cwd), session=event.session_id, warm=False)
+    return runtime.brain(event.host, scope=scope_of(event.cwd), session=event.session_id, threads=False)

@@ -11,7 +11,7 @@ from sb.base.sources import CountingIds, SteeredClock
 from sb.config import current_config
 from sb.kernel import RunBudget, RunContext, SafetyClass
 from sb.kernel.contracts import ToolError, ToolErrorCode
-from sb.operator.attention.needs import NOUNS, NeedsNow, NeedsReader
+from sb.operator.attention.inbox import NOUNS, InboxReader, NeedsNow
 from sb.protocols.types import MemorySuggestion
 from sb.runtime import Runtime, open_runtime
 from sb.stack import SQLiteStack
@@ -51,9 +51,9 @@ def suggest(runtime: Runtime, *names: str) -> SQLiteStack:
 
 
 def decisions(
-    runtime: Runtime, reader: NeedsReader, most: int = 50, known: frozenset[str] = frozenset()
+    runtime: Runtime, reader: InboxReader, most: int = 50, known: frozenset[str] = frozenset()
 ) -> NeedsNow:
-    return reader.decisions(runtime.baselines.entries(runtime.registry), most=most, known=known)
+    return reader.now(runtime.baselines.entries(runtime.registry), most=most, known=known)
 
 
 def test_everything_that_needs_a_person_is_counted_and_listed_in_order(runtime: Runtime) -> None:
@@ -61,7 +61,7 @@ def test_everything_that_needs_a_person_is_counted_and_listed_in_order(runtime: 
     call(runtime, "bank.pay", to="ada")
     runtime.registry.register_fn("shop.label", "Print", lambda: 1, SafetyClass.NETWORK)
     suggest(runtime, "s1")
-    found = decisions(runtime, NeedsReader(runtime.log))
+    found = decisions(runtime, InboxReader(runtime.log))
     assert [(item.kind, item.state.word) for item in found.items] == [
         ("request", "waiting"),
         ("unknown", "unknown"),
@@ -75,11 +75,11 @@ def test_everything_that_needs_a_person_is_counted_and_listed_in_order(runtime: 
 
 
 def test_nothing_needs_a_person_at_first(runtime: Runtime) -> None:
-    assert decisions(runtime, NeedsReader(runtime.log)) == NeedsNow()
+    assert decisions(runtime, InboxReader(runtime.log)) == NeedsNow()
 
 
 def test_what_is_known_is_counted_but_not_described_again(runtime: Runtime) -> None:
-    reader = NeedsReader(runtime.log)
+    reader = InboxReader(runtime.log)
     for name in "abc":
         call(runtime, "bank.pay", to=name)
         call(runtime, "mail.send")
