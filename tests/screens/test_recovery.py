@@ -231,9 +231,9 @@ def test_a_reversal_that_waits_is_approved_and_performed(
         assert "hunter2-hunter2" in shown, "who decides sees every argument that would be passed"
         await decide(console, pilot, "a")
         await console.says(pilot, "pay.human was undone")
-        await console.shows(pilot, "Nothing waits for you.")
+        await console.shows(pilot, "Needs you 0")
         await console.press(pilot, "1")
-        assert "Nothing waits for you" in console.text()
+        assert "Needs you 0" in console.text()
 
     console(script)
     assert (bank.reversed_, escalation_state(agents, escalation)) == (["ref_1"], EscalationState.REVERSED)
@@ -277,7 +277,7 @@ def test_of_two_consoles_one_reverses_and_the_other_is_told(
         await asyncio.to_thread(other, elsewhere)
         await console.press(pilot, "y")
         await console.says(pilot, "was reversed before")
-        await console.shows(pilot, "Nothing waits for you.")
+        await console.shows(pilot, "Needs you 0")
 
     console(script)
     records.close()
@@ -332,7 +332,7 @@ def test_what_is_dismissed_stays_as_it_is_and_does_not_come_up_again(
 
     async def script(pilot: Pilot[None]) -> None:
         await decide(console, pilot, "d", "the customer keeps it")
-        await console.shows(pilot, "Nothing waits for you.")
+        await console.shows(pilot, "Needs you 0")
         await console.press(pilot, "d")
         await console.says(pilot, "nothing to deny here")
         await console.press(pilot, "3", "left_square_bracket")
@@ -383,7 +383,7 @@ def test_a_call_in_doubt_is_settled(
             await give(console, pilot, "the bank told me")
             await console.press(pilot, "y")
         await console.says(pilot, said)
-        await console.shows(pilot, "Nothing waits for you.")
+        await console.shows(pilot, "Needs you 0")
 
     console(script)
     assert agents.runtime.executor.in_doubt() == []
