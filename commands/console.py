@@ -31,11 +31,11 @@ def console(
     ctx: typer.Context,
     screen: Annotated[
         str,
-        typer.Argument(help="Screen for --plain: home, approvals, contracts, recovery…"),
-    ] = "home",
+        typer.Argument(help="View for --plain: inbox, agents, log, decisions, contracts…"),
+    ] = "inbox",
     plain: Annotated[
         bool,
-        typer.Option("--plain", help="Print one screen as plain lines, and exit."),
+        typer.Option("--plain", help="Print one view as plain lines, and exit."),
     ] = False,
     read_only: Annotated[
         bool, typer.Option("--read-only", help="Show everything, allow no decisions.")
@@ -54,7 +54,7 @@ def console(
         _serve(ctx, read_only, operator, port)
         return
     if not on_terminal():
-        raise UsageError("the console needs a terminal", "sb console --plain prints a screen as lines")
+        raise UsageError("the console needs a terminal", "sb console --plain prints a view as lines")
     config = configuration(ctx)
     _offer_home(config)
     show(config, read_only=read_only, operator=operator)
@@ -104,13 +104,13 @@ def _print(ctx: typer.Context, screen: str) -> None:
     screen = ALIASES.get(screen, screen)
     if screen not in PLAIN:
         shown = printable(screen, one_line=True)
-        raise UsageError(f"no screen {shown!r}{nearest(screen, PLAIN)}", "one of " + ", ".join(PLAIN))
+        raise UsageError(f"no view {shown!r}{nearest(screen, PLAIN)}", "one of " + ", ".join(PLAIN))
     with closing(Records(configuration(ctx))) as records:
         found = PLAIN[screen](records)
     if found.rows:
         output.table(found.titles, found.rows, whole=True)
     else:
-        note(f"nothing on screen {screen}")
+        note(f"nothing in view {screen}")
     if len(found.rows) < found.total:
         note(f"showing {len(found.rows)} of {found.total:,}")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from sb.screens.reading import safe
 from textual.app import App
@@ -16,6 +16,7 @@ from sb.base.fitting import count
 from sb.base.values.frozen import mutable
 
 WIDE, HIGH = 100, 30  # cells and lines of a terminal from which on panels have borders
+AROUND_TITLE = 6  # cells of a border that no title takes
 SHARES = 20  # the cells of a screen are divided by so many parts
 FIRST_WIDE, FIRST_HIGH = 11, 8  # of the first panel, beside and above the second
 LEAST_SHARE = 5
@@ -109,10 +110,24 @@ class Panel(Container):
             self.border_title, self.border_subtitle = above, below
 
     def _titles(self) -> Content:
+        """The views, the active one and those beside it where there is no room for all."""
+        names = list(self.views)
+        first, last, active = 0, len(names), names.index(self.view)
+        shown = self._named(names)
+        while shown.cell_length > self.size.width - AROUND_TITLE and last - first > 1:
+            if active - first >= last - active:
+                first += 1
+            else:
+                last -= 1
+            parts = ["… " if first else "", self._named(names[first:last]), " …" if last < len(names) else ""]
+            shown = Content.assemble(*parts)
+        return shown
+
+    def _named(self, names: Sequence[str]) -> Content:
         parts: list[Content | str] = []
-        for view, name in self.views.items():
+        for view in names:
             active = len(self.views) > 1 and view == self.view
-            title = safe(name, one_line=True)
+            title = safe(self.views[view], one_line=True)
             number = f" {count(self._counts[view])}" if view in self._counts else ""
             parts += ["  " if parts else "", title.stylize("bold underline" if active else "bold"), number]
         return Content.assemble(*parts)
@@ -142,6 +157,7 @@ class Split(Container):
     DEFAULT_CSS = """
     Split { layout: vertical; height: 1fr; }
     .-wide Split { layout: horizontal; }
+    .-wide.-high Split > Panel { margin: 0 1; }
     """
 
     def __init__(self, first: Panel, second: Panel, shares: Shares) -> None:

@@ -31,7 +31,7 @@ from sb.present.effects import (
     telling_words,
 )
 from sb.present.kind import NAMED, ROOMY, Cell, Column, Field, Kind
-from sb.present.states import DANGER, OK, SOFT, State, state
+from sb.present.states import DANGER, SOFT, State, state
 from sb.present.times import ago, date_and_time, left, when
 
 _LONGEST_EXACT = 48  # characters of a call in a list that nothing shortens
@@ -59,12 +59,11 @@ class Request:
     """A request as it is shown: what would run, and what is known around it.
 
     Args:
-        project: in which it was asked. reveal: show hidden secrets too.
+        reveal: show hidden secrets too.
         exact: no other call reads the same, for a list that nothing shortens.
     """
 
     disclosed: Disclosure
-    project: str = ""
     reveal: bool = False
     detail: RequestDetail | None = None
     exact: bool = False
@@ -274,14 +273,6 @@ def _effect(about: Request, now: int) -> Cell:
     return Cell(request_effect(about.disclosed), "" if _open(about, now) else SOFT)
 
 
-def _standing(about: Request, now: int) -> Cell:
-    """Of one that is approved that it is, else what it would do."""
-    word = request_state(about.disclosed, now)
-    if about.approval.at(now).state is not ApprovalState.APPROVED:
-        return _effect(about, now)
-    return Cell(word, DANGER if word == INVALID else OK)
-
-
 def _says(about: Request, now: int) -> str:
     says = stated_intent(str(about.approval.request.get("intent") or ""), about.approval.agent)
     return f'"{revealed_line(says)}"' if says else ""
@@ -321,15 +312,7 @@ REQUEST = Kind[Request](
     Field("agent", lambda it, now: revealed_line(it.approval.agent), Column(11, NAMED, SOFT), "Agent"),
     Field("call", _call, Column(cut=Cut.MIDDLE)),
     Field("effect", _effect, Column(LONGEST_EFFECT, 50)),
-    Field("standing", _standing, Column(LONGEST_EFFECT)),
-    Field("project", lambda it, now: it.project, Column(10, ROOMY, SOFT)),
     Field("asked", lambda it, now: ago(it.approval.requested_at, now)),
-    Field(
-        "ended",
-        lambda it, now: ago(it.approval.decided_at or it.approval.expires_at, now),
-        Column(6, tone=SOFT, right=True),
-    ),
-    Field("by", lambda it, now: it.approval.decided_by, Column(10, ROOMY, SOFT)),
     Field("why", lambda it, now: revealed_line(request_why(it.disclosed)), label="Why"),
     Field("does", lambda it, now: revealed_line(request_effect_phrase(it.disclosed)), label="Effect"),
     Field("says", _says, label="Says"),
@@ -350,10 +333,6 @@ REQUEST = Kind[Request](
     faces={
         "table": "state,left,agent,call,effect,asked,request",
         "piped": "state,left,agent,call,asked,request",
-        "plain": "request,left,call,standing,agent,project",
-        "open": "left,call,effect,agent,project",
-        "approved": "left,call,standing,agent,project",
-        "decided": "state,call,effect,agent,ended,by",
         "facts": "why,does,says,where,agent,undo,needs",
         "ids": "request,tool,run,session,contract,since,expires",
         "dialog": "why,does,says,where,agent,undo,needs,tool,request",
@@ -369,13 +348,6 @@ REQUEST = Kind[Request](
     computed={"overdue": lambda it, now: it.approval.overdue(now)},
     stored=lambda it: it.approval,
 )
-
-
-def request_face(about: Request, now: int) -> str:
-    """The list in which a request stands: of what is open, approved and not used yet, or decided."""
-    if not _open(about, now):
-        return "decided"
-    return "approved" if about.approval.at(now).state is ApprovalState.APPROVED else "open"
 
 
 def _arguments(grant: Grant, between: str, sign: str) -> str:

@@ -1,4 +1,4 @@
-"""Home: today in one line, and what is enforced, folded to one line unless something is off."""
+"""Today in one line, and what is enforced, folded to one line unless something is off."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Agents' present and last acts, as the console's Home shows them."""
+"""Agents' present and last acts, and the figures of today."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from sb.base.values.frozen import frozen
 from sb.config import Config
 from sb.kernel.review.activity import DAY_S, HOUR_S, Activity, Tally
 from sb.kernel.review.agents import Agents
-from sb.kernel.review.calls import CallFilter, all_calls, calls_at
 from sb.log.event_log import EventLog
 from sb.present.agents import AgentLine, agent_line, sessions_cost
-from sb.present.events import CallLine, call_line
 from sb.present.home import Words, midnight, today_words
 
 HOURS = 12  # of the sparkline
@@ -82,16 +80,6 @@ class Overview:
     def refusals(self, agent: str, runs: Collection[str]) -> list[tuple[str, int]]:
         """The rules that refused an agent's calls in these runs in the last day, and how often each did."""
         return self._agents.refusals(agent, runs, self._now() - DAY_S * MICROSECONDS).most_common()
-
-    def latest(self, most: int = 20) -> list[CallLine]:
-        """The newest calls, newest first."""
-        firsts: list[int] = []
-        for step in all_calls(self._log, CallFilter(), newest=self._log.head().seq):
-            firsts += step.seqs
-            if len(firsts) >= most:
-                break
-        found = calls_at(self._log, firsts[:most])
-        return [call_line(found[first]) for first in firsts[:most] if first in found]
 
     def _now(self) -> int:
         return int(self._log.clock.now() * MICROSECONDS)

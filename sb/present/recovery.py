@@ -94,13 +94,6 @@ class Item:
             return about.window_ends_at
         return None
 
-    def known_as(self, reference: str) -> bool:
-        """True if this is an id of it, or of the call, the approval or the mutation that it is about."""
-        names = {self.name, self.mutation_id, self.about.call_id}
-        if isinstance(self.about, Escalation):
-            names.add(self.about.approval_id)
-        return bool(reference) and reference in names
-
 
 def state_word(about: Escalation | Intent | MutationRef, now: int, *, under_way: bool = False) -> str:
     """Its state; `now` in microseconds since the epoch."""
@@ -168,7 +161,6 @@ RECOVERY = Kind[Item](
     faces={
         "table": "state,left,agent,tool,why,id",
         "list": "badge,call,who,when",
-        "plain": "id,badge,call,who,when,why",
     },
 )
 

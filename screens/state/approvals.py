@@ -41,16 +41,6 @@ from sb.present.effects import (
 from sb.present.events import call_line
 from sb.present.states import state
 
-OPEN_VIEW, DECIDED_VIEW, GRANTS_VIEW = "open", "decided", "grants"
-VIEWS = {OPEN_VIEW: "Open", DECIDED_VIEW: "Decided", GRANTS_VIEW: "Grants"}
-STATES: dict[str, tuple[ApprovalState, ...]] = {
-    OPEN_VIEW: OPEN,
-    DECIDED_VIEW: tuple(state for state in ApprovalState if state not in OPEN),
-}
-# What the title counts: requests that wait, as the tabs do. What is approved and not used yet is listed below them.
-COUNTED = STATES | {OPEN_VIEW: (ApprovalState.WAITING,)}
-
-
 SHORT_CALL = 80  # characters of a call whose one argument the record's heading shows in full
 SHELL, ABOVE = "host.shell.", ("cwd", "why")  # tools of which these arguments stand above: Where and Why
 TOOL = "tool"  # the argument with the host's name of the tool, which stands beside our own
@@ -127,8 +117,8 @@ def grant_document(grant: Grant, now: int) -> list[Field]:
     return [Field(f"{grant.tool_id}, for {grant.agent}"), *fields_for(GRANT, grant, now)]
 
 
-REVOKES = "x on Approvals revokes it until then."
-_OF_REVERSALS = "Press `a` on the Recovery screen to approve and run this reversal."
+REVOKES = "x among the decisions revokes it until then."
+_OF_REVERSALS = "Its reversal has a line of its own in the Inbox: a approves and runs it."
 
 
 def unapprovable(chosen: Sequence[Disclosure], opened: set[str]) -> str:

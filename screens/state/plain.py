@@ -111,8 +111,11 @@ def _rows_of(
     def read(records: Records) -> PlainScreen:
         log = records.log()
         *_, found = LogSearch("", over).look(log)
-        rows = rows_of(log, found.keys[:MOST_ROWS])
-        return PlainScreen(kind.titles(face), [row.texts for row in rows.values()], len(found.keys))
+        shown = found.keys[:MOST_ROWS]
+        rows = rows_of(log, shown)
+        return PlainScreen(
+            kind.titles(face), [rows[seq].texts for seq in shown if seq in rows], len(found.keys)
+        )
 
     return read
 

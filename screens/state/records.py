@@ -122,8 +122,8 @@ class Records:
         self._reviewing = threading.Lock()
         self._inbox: tuple[EventLog, InboxReader] | None = None
         self._reading_inbox = threading.Lock()
-        self._overviews: dict[str, tuple[EventLog, Overview]] = {}
-        self._overviewing = {"latest": threading.Lock(), "work": threading.Lock()}
+        self._overview: tuple[EventLog, Overview] | None = None
+        self._overviewing = threading.Lock()
         self._file: tuple[int, int] | None = None
         self._generation = (
             0  # counts the databases at this path: numbers of rows mean something within one only
@@ -212,19 +212,15 @@ class Records:
             return self._memories[place]
 
     @contextmanager
-    def overview(self, use: str = "work") -> Iterator[Overview]:
-        """The overview of agents, for one thread at a time; counts are cached.
-
-        Args:
-            use: latest or work; what agents did takes long to count the first time, and the newest calls do not wait.
-        """
+    def overview(self) -> Iterator[Overview]:
+        """The overview of agents, for one thread at a time; counts are cached."""
         from sb.present.overview import Overview
 
-        with self._overviewing[use]:
-            log = self.log(use)
-            if use not in self._overviews or self._overviews[use][0] is not log:
-                self._overviews[use] = log, Overview(self.config, log)
-            yield self._overviews[use][1]
+        with self._overviewing:
+            log = self.log("work")
+            if self._overview is None or self._overview[0] is not log:
+                self._overview = log, Overview(self.config, log)
+            yield self._overview[1]
 
     def inbox(self) -> list[Group]:
         """All that waits for a decision, the highest stake first."""

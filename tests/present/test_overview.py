@@ -63,12 +63,3 @@ def test_agents_at_work_and_today_are_brought_up_to_date(runtime: Runtime, clock
     assert found.today == (("2 calls", ""), ("1 asked", "warn"), ("$1.00", ""))
     clock.time += 30 * 3600
     assert overview.at_work().today == (("0 calls", ""),)
-
-
-def test_the_latest_calls_are_listed_once_with_their_verdict(runtime: Runtime) -> None:
-    session(runtime, "codex", ("notes.look", {"path": "a"}), ("mail.send", {}), ("bank.pay", {"to": "ada"}))
-    lines = Overview(current_config(), runtime.log).latest(2)
-    assert [(call_line.verdict.word, call_line.object) for call_line in lines] == [
-        ("asked", "bank.pay to=ada"),
-        ("unknown", "mail.send"),
-    ]
