@@ -13,6 +13,7 @@ from textual.widgets import Input
 from sb.memory.record_writer import RecordWriter
 from sb.protocols.types import MemorySuggestion, Note, Trigger
 from sb.stack import SQLiteStack
+from sb.stack.review_queue import ReviewKind, ReviewQueue
 from sb.store.database import Database, open_database
 from sb.store.records.places import Place
 from sb.store.records.queries import RecordQueries
@@ -95,6 +96,12 @@ async def stand_on(console: Console, pilot: Pilot[None], reference: str) -> Inbo
     return screen
 
 
+def conflict_id(agents: Agents) -> str:
+    """The id under which the conflict waits."""
+    items = ReviewQueue(agents.runtime.database).items()
+    return next(item.reference for item in items if item.kind is ReviewKind.CONFLICT)
+
+
 async def answer(console: Console, pilot: Pilot[None], reason: str) -> None:
     console.app.screen.query_one("#reason", Input).value = reason
     await console.press(pilot, "enter", "y")
@@ -124,7 +131,7 @@ def test_what_waits_in_memory_looks_as_it_did(agents: Agents, conflict: str, con
         await stand_on(console, pilot, "sug_1")
         keys = console.text().splitlines()[-1]
         assert ("a accept" in keys, "d dismiss" in keys) == (True, True)
-        await stand_on(console, pilot, conflict)
+        await stand_on(console, pilot, conflict_id(agents))
         keys = console.text().splitlines()[-1]
         assert ("a keep this" in keys, "d keep both" in keys) == (True, True)
 
@@ -201,7 +208,7 @@ def test_every_line_fits_at_every_width_and_every_text_can_be_read_in_both_theme
     monkeypatch.delenv("NO_COLOR", raising=False)
 
     async def script(pilot: Pilot[None]) -> None:
-        for reference in (conflict, "sug_1", quarantined):
+        for reference in (conflict_id(agents), "sug_1", quarantined):
             await stand_on(console, pilot, reference)
             await check_legible(console, pilot)
 

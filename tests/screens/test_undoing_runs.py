@@ -46,7 +46,7 @@ def test_a_whole_run_is_undone_newest_first_after_a_dry_run(
         await console.press(pilot, "U")
         await console.until(pilot, lambda: isinstance(console.app.screen, DecisionScreen))
         await console.shows(pilot, "Undo all of its run: 2 calls")
-        assert "│ write" in console.squeezed()
+        assert "│ - write" in console.squeezed()
         await console.press(pilot, "pagedown")
         dialog = [line.split("│")[-2].strip() for line in console.text().split("\n") if line.count("│") >= 2]
         assert "looked at again once those above are undone" in " ".join(
