@@ -91,9 +91,13 @@ class Deciding(Section):
 
     @property
     def at_work(self) -> bool:
-        """True if a decision, or a dry run of one, is under way here."""
-        own = [worker for worker in self.workers if worker.node is self and not worker.is_finished]
-        return any(worker.group in WORK for worker in own)
+        """True if a decision, or a dry run of one, is under way, on any screen: all reverse through the same runtime."""
+        return any(worker.group in WORK and not worker.is_finished for worker in self.app.workers)
+
+    @property
+    def work_text(self) -> str:
+        """The foot of a list while something is under way; "" for nothing."""
+        return "at work…" if self.at_work else ""
 
     def is_deciding(self) -> bool:
         if self.app.screen not in (self, self._working):  # a dialog takes keys as they come
@@ -118,7 +122,7 @@ class Deciding(Section):
         return [name for name in app.operators.enrolled if name != app.signature[1]]
 
     def refuses_more(self) -> bool:
-        """True if something is under way here, whose outcome would be lost with a newer one; says so."""
+        """True if something is under way, whose outcome would be lost with a newer one; says so."""
         if self.at_work:
             self.console_app.say("wait: the previous decision is still running")
         return self.at_work

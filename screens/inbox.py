@@ -269,7 +269,12 @@ class InboxScreen(Filtering, Handled, Waiting):
             panel.count({"": self.lines.total})
             place = f"{count(self.rows.listing.index + 1)} of {count(len(self.lines.keys))}"
             filtered = f"filter: {self.filter_text}" if self.filter_text else ""
-            panel.foot(f"{marked} marked" if marked else "", place if self.lines.keys else "", filtered)
+            panel.foot(
+                f"{marked} marked" if marked else "",
+                place if self.lines.keys else "",
+                filtered,
+                self.work_text,
+            )
 
     def _show_work(self, work: AtWork) -> None:
         self._work = work

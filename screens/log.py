@@ -140,12 +140,12 @@ class ActivityView(Searching, Handled, TabView):
         export(self, self.search.hits.keys)
 
     def summary(self) -> str:
-        return self.search.summary() if self.search.text else ""
+        filtered = self.search.summary() if self.search.text else ""
+        return " · ".join(filter(None, (filtered, self.work_text)))
 
     def show_title(self) -> None:
-        self.console_app.view_counts[self.name_] = (
-            len(self.search.hits.keys) if not self.search.text else self.search.hits.total
-        )
+        if not self.search.text:
+            self.console_app.view_counts[self.name_] = len(self.search.hits.keys)
         super().show_title()
 
 

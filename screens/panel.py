@@ -99,22 +99,26 @@ class Panel(Container):
 
     def _write(self) -> None:
         foot = safe(self._foot, one_line=True)
-        title = self._titles()
         if has_borders(self.app):
-            above, below = title, foot
+            above, below = self._titles(), foot
         else:
+            title = self._titles(foot.cell_length + 2 if self._foot else 0)
             above = Content.assemble(" ", title, "  " if self._foot else "", foot.stylize("$soft"), " ")
             below = Content("")
         if not all(map(Content.is_same, (above, below), self._written)):  # != does not see what is underlined
             self._written = above, below
             self.border_title, self.border_subtitle = above, below
 
-    def _titles(self) -> Content:
-        """The views, the active one and those beside it where there is no room for all."""
+    def _titles(self, beside: int = 0) -> Content:
+        """The views, the active one and those beside it where there is no room for all.
+
+        Args:
+            beside: cells of what stands on the same line.
+        """
         names = list(self.views)
         first, last, active = 0, len(names), names.index(self.view)
         shown = self._named(names)
-        while shown.cell_length > self.size.width - AROUND_TITLE and last - first > 1:
+        while shown.cell_length > self.size.width - AROUND_TITLE - beside and last - first > 1:
             if active - first >= last - active:
                 first += 1
             else:

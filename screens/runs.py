@@ -88,7 +88,8 @@ class RunsScreen(Filtering, Handled, TabView):
         self.show_status()
 
     def summary(self) -> str:
-        return f"filter: {self.filter_text}" if self.filter_text else ""
+        filtered = f"filter: {self.filter_text}" if self.filter_text else ""
+        return " · ".join(filter(None, (filtered, self.work_text)))
 
     @on(RowList.Wanted)
     def _rows_wanted(self, message: RowList.Wanted) -> None:

@@ -391,6 +391,7 @@ GRANT = Kind[Grant](
     faces={
         "table": "state,left,agent,tool,arguments,used,run,by,grant",
         "list": "state,calls,agent,uses,left,by",
+        "plain": "grant,state,calls,agent,uses,left,by",
         "document": "state,allows,runs,reason,granted,ends,last used,grant,its run,contract",
         "dialog": "agent,used,grant",
     },

@@ -142,7 +142,8 @@ NEED = Kind[Need](
     Field("why", lambda it, now: it.reason, Column(28, 100, SOFT, most=80)),
     Field("who", _who, Column(18, 70, SOFT)),
     Field("when", _when, Column(8, right=True)),
-    faces={"list": "state,object,why,who,when"},
+    Field("id", lambda it, now: it.id),
+    faces={"list": "state,object,why,who,when", "plain": "id,state,object,why,who,when"},
     json={
         "kind id state object why agent project command": "string",
         "since expires_at": "time|null",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sb.screens.state.agents import read_agents
@@ -62,22 +63,20 @@ def _inbox(records: Records) -> PlainScreen:
     needs = records.describe(entries[:MOST_ROWS])
     below = thoroughly(records)
     shown = [*(needs[entry.key] for entry in entries[:MOST_ROWS] if entry.key in needs), *below]
-    rows = [tuple(cell.text for cell in NEED.cells(need, now, "list")) for need in shown]
-    return PlainScreen(NEED.titles("list"), rows, len(entries) + len(below))
+    rows = [tuple(cell.text for cell in NEED.cells(need, now, "plain")) for need in shown]
+    return PlainScreen(NEED.titles("plain"), rows, len(entries) + len(below))
 
 
-def _screen(
-    records: Records, kind: Kind[T], shown: Iterable[T], total: int, face: str = "plain"
-) -> PlainScreen:
+def _screen(records: Records, kind: Kind[T], shown: Iterable[T], total: int) -> PlainScreen:
     """Records as their kind says."""
     now = int(records.clock.now() * MICROSECONDS)
-    rows = [tuple(cell.text for cell in kind.cells(item, now, face)) for item in shown]
-    return PlainScreen(kind.titles(face), rows, total)
+    rows = [tuple(cell.text for cell in kind.cells(item, now, "plain")) for item in shown]
+    return PlainScreen(kind.titles("plain"), rows, total)
 
 
 def _grants(records: Records) -> PlainScreen:
     grants = ApprovalQueue(records.log()).grants()
-    return _screen(records, GRANT, grants[:MOST_ROWS], len(grants), "list")
+    return _screen(records, GRANT, grants[:MOST_ROWS], len(grants))
 
 
 def _contracts(records: Records, surface: str = KERNEL_SURFACE) -> PlainScreen:
@@ -159,7 +158,7 @@ PLAIN: dict[str, Callable[[Records], PlainScreen]] = {
     "runs": _runs,
     "log": _rows_of(LogFilter, EVENT, "list", event_rows),
     "calls": _rows_of(CallFilter, CALL, "list", call_rows),
-    "changes": _rows_of(UndoableFilter, RECOVERY, "list", change_rows),
+    "changes": _rows_of(UndoableFilter, RECOVERY, "plain", partial(change_rows, face="plain")),
     "decisions": _rows_of(DecisionFilter, EVENT, "decisions", event_rows),
     "memory": _memory,
     "checkpoints": _checkpoints,

@@ -22,7 +22,7 @@ from sb.present.calls import call_object
 from sb.present.recovery import RECOVERY, CallFacts, Item
 
 
-def change_rows(log: EventLog, seqs: Sequence[int]) -> dict[int, Row]:
+def change_rows(log: EventLog, seqs: Sequence[int], face: str = "list") -> dict[int, Row]:
     """The lines of undo records, by the rows of the log under which they stand."""
     store, now = MutationStore(log), int(log.clock.now() * MICROSECONDS)
     unclear = {intent.reverses for intent in in_doubt(log)}
@@ -33,7 +33,7 @@ def change_rows(log: EventLog, seqs: Sequence[int]) -> dict[int, Row]:
             reversing = ref.state is MutationState.REVERSING and log.first_id + seq not in unclear
             rows[seq] = Item(ref, 3 * seq, reversing)
     described = _described(log, list(rows.values()))
-    return {seq: row_of(RECOVERY, item, now) for seq, item in zip(rows, described, strict=True)}
+    return {seq: row_of(RECOVERY, item, now, face) for seq, item in zip(rows, described, strict=True)}
 
 
 def _described(log: EventLog, items: Sequence[Item]) -> list[Item]:

@@ -66,7 +66,14 @@ class LogSearch(Search):
     def __init__(self, text: str = "", over: type[LogFilter] = LogFilter) -> None:
         super().__init__(text)
         self._wanted = over.parse(text)
-        self._everything = over is LogFilter and not self._wanted
+        self._of_all = over is LogFilter
+        self._everything = self._of_all and not self._wanted
+
+    def summary(self) -> str:
+        if self._of_all:
+            return super().summary()
+        more = "" if self.hits.complete else "+"  # nobody counts what else is of its sort
+        return f"{len(self.hits.keys):,}{more} · filter: {self.text}"
 
     def look(self, log: EventLog) -> Iterator[Found]:
         newest = log.head().seq

@@ -45,7 +45,7 @@ async def answer(console: Console, pilot: Pilot[None], reason: str) -> None:
 
 def test_the_screen_looks_as_it_did(present: Present, two: tuple[str, str], console: Console) -> None:
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "6", "left_square_bracket")
+        await console.press(pilot, "4", "left_square_bracket")
         await console.looks(pilot, "checkpoints")
         await console.press(pilot, "G", "u")
         await console.looks(pilot, "checkpoints-restore")
@@ -57,7 +57,7 @@ def test_without_checkpoints_it_says_how_there_will_be_one_and_shows_it_by_itsel
     present: Present, console: Console
 ) -> None:
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "6", "left_square_bracket")
+        await console.press(pilot, "4", "left_square_bracket")
         await console.looks(pilot, "checkpoints-empty")
         present.save("ada", "the first of all")
         await console.shows(pilot, "the first of all")
@@ -76,7 +76,7 @@ def test_restoring_says_what_changes_takes_a_reason_and_leaves_a_way_back(
     monkeypatch.setenv("LOGNAME", "eve")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "6", "left_square_bracket", "u")
+        await console.press(pilot, "4", "left_square_bracket", "u")
         await console.says(pilot, "nothing to restore")
         console.app.open_reference(two[0])
         await console.until(pilot, lambda: "Going back changes" in console.detail())
@@ -105,7 +105,7 @@ def test_without_a_reason_nothing_is_restored(
     present: Present, two: tuple[str, str], console: Console
 ) -> None:
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "6", "left_square_bracket", "G", "u", "enter", "enter", "enter", "escape")
+        await console.press(pilot, "4", "left_square_bracket", "G", "u", "enter", "enter", "enter", "escape")
         assert isinstance(console.app.screen, CheckpointsScreen)
 
     console(script)
@@ -120,7 +120,7 @@ def test_what_cannot_be_restored_says_why(
     cut.write_text("{", "utf-8")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "6", "left_square_bracket")
+        await console.press(pilot, "4", "left_square_bracket")
         await console.shows(pilot, "unreadable")
         await console.press(pilot, "u")
         await console.says(pilot, "no checkpoint under the cursor")
@@ -135,7 +135,7 @@ def test_what_cannot_be_restored_says_why(
 
 def test_read_only_restores_nothing(present: Present, two: tuple[str, str], console: Console) -> None:
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "6", "left_square_bracket", "G", "u")
+        await console.press(pilot, "4", "left_square_bracket", "G", "u")
         assert isinstance(console.app.screen, CheckpointsScreen)
         assert "restore  " not in console.text().splitlines()[-1]
 
@@ -146,7 +146,7 @@ def test_a_checkpoint_that_is_gone_is_said_to_be(
     present: Present, two: tuple[str, str], console: Console, home: Path
 ) -> None:
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "6", "left_square_bracket", "G", "u")
+        await console.press(pilot, "4", "left_square_bracket", "G", "u")
         (home / "checkpoints" / f"{two[0]}.json").unlink()
         await answer(console, pilot, "one is enough")
         await console.says(pilot, "no checkpoint")

@@ -21,6 +21,8 @@ from tests.screens.eval_runs import RIGHT, WRONG, attempt, case, save
 from tests.screens.overflow import overflowing
 from tests.screens.test_safety import FORBIDDEN
 
+EVALS = ("5", *["left_square_bracket"] * 2)  # the last view of Rules but one
+
 
 def saved(agents: Agents, console: Console) -> None:
     """Three runs of a suite, which gets worse, and one of another."""
@@ -38,7 +40,7 @@ def test_evals_look_as_they_did(agents: Agents, console: Console) -> None:
     saved(agents, console)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "8")
+        await console.press(pilot, *EVALS)
         await console.looks(pilot, "evals")
         await console.press(pilot, "n")
         await console.looks(pilot, "evals-case")
@@ -60,7 +62,7 @@ def test_plain_lines_say_how_the_newest_run_of_each_suite_ended(
 
 def test_empty_screen_says_how_to_begin(agents: Agents, console: Console) -> None:
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "8")
+        await console.press(pilot, *EVALS)
         await console.looks(pilot, "evals-empty")
 
     console(script)
@@ -72,7 +74,7 @@ def test_cases_open_below_their_suite_and_the_failing_one_comes_first(
     saved(agents, console)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "8", "enter")
+        await console.press(pilot, *EVALS, "enter")
         screen = console.app.screen
         assert isinstance(screen, EvalsScreen)
         listed = [
@@ -94,7 +96,7 @@ def test_next_failing_goes_through_all_suites_and_back(agents: Agents, console: 
     saved(agents, console)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "8")
+        await console.press(pilot, *EVALS)
         screen = console.app.screen
         assert isinstance(screen, EvalsScreen)
         visited = []
@@ -116,7 +118,7 @@ def test_filter_finds_cases_and_new_runs_appear(agents: Agents, console: Console
     saved(agents, console)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "8", "slash", *"flaky", "enter")
+        await console.press(pilot, *EVALS, "slash", *"flaky", "enter")
         screen = console.app.screen
         assert isinstance(screen, EvalsScreen)
         await console.until(pilot, lambda: len(screen.rows.listing.keys) == 2)
@@ -139,7 +141,7 @@ def test_hostile_texts_command_no_terminal_and_fit_everywhere(agents: Agents, co
     save(home, 1, case(HOSTILE, HOSTILE, wrong), at=agents.clock.time)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "8", "n")
+        await console.press(pilot, *EVALS, "n")
         for width in (60, 80, 100, 160):
             await console.resize(width, 30)
             assert not overflowing(console.app), width
@@ -154,7 +156,7 @@ def test_every_text_can_be_read(agents: Agents, console: Console, monkeypatch: p
     saved(agents, console)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "8", "n")
+        await console.press(pilot, *EVALS, "n")
         assert not unreadable(console.app)
         await console.press(pilot, "T")
         assert not unreadable(console.app)

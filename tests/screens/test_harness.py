@@ -84,7 +84,7 @@ def card() -> Scorecard:
 
 async def open_audit(console: Console, pilot: Pilot[None], shown: str = "Harness 15") -> None:
     """Go to the screen, and wait until this is on it."""
-    await console.press(pilot, "7", "right_square_bracket")
+    await console.press(pilot, "5", *["left_square_bracket"] * 3)
     await console.shows(pilot, shown)
 
 
@@ -139,7 +139,8 @@ def test_it_is_a_view_of_log_that_opens_it_the_footer_and_the_palette_name_it_an
     agents: Agents, console: Console, child: Child
 ) -> None:
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "7")
+        console.app.go("servers")  # the view before it
+        await console.settle(pilot)
         assert "] view" in console.text().splitlines()[-1]
         await pilot.press("colon")
         console.app.screen.query_one(Input).value = "next view"
@@ -147,7 +148,7 @@ def test_it_is_a_view_of_log_that_opens_it_the_footer_and_the_palette_name_it_an
         await pilot.press("enter")
         await console.shows(pilot, "56.7 %  7 pass · 3 partial · 5 fail · BLOCKED by 3 P0")
         await console.press(pilot, "enter", "j", "escape", "escape")
-        assert console.at("log")
+        assert console.at("contracts")
         assert not isinstance(console.app.screen, HarnessScreen)
 
     console(script)
@@ -239,8 +240,8 @@ def test_the_control_that_is_audited_is_named_while_it_lasts(
     child.prints(document(), begins="a library says hello\n3/15 Freshness of what is read", waits=True)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "7")
-        console.app.simulate_key("right_square_bracket")
+        await console.press(pilot, "5", *["left_square_bracket"] * 2)
+        console.app.simulate_key("left_square_bracket")
         await console.comes(lambda: "auditing… 3 of 15: Freshness of what is read" in console.text())
         child.go_on.touch()
         await console.shows(pilot, "56.7 %")
@@ -255,8 +256,8 @@ def test_nothing_waits_for_the_audit_and_r_runs_it_again_with_the_grades_in_view
     child.prints(document(), waits=True)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "7")
-        console.app.simulate_key("right_square_bracket")
+        await console.press(pilot, "5", *["left_square_bracket"] * 2)
+        console.app.simulate_key("left_square_bracket")
         await console.comes(lambda: "auditing…" in console.text() and child.pids)
         await pilot.press("question_mark")
         await console.comes(lambda: "Run the audit again." in console.text())
@@ -286,8 +287,8 @@ def test_leaving_the_screen_ends_the_audit(
     child.prints(document(), waits=True)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "7")
-        console.app.simulate_key("right_square_bracket")
+        await console.press(pilot, "5", *["left_square_bracket"] * 2)
+        console.app.simulate_key("left_square_bracket")
         await console.comes(lambda: child.pids)
         await pilot.press(*leave)
         await console.comes(lambda: gone(child.pids[0]))
@@ -302,13 +303,13 @@ def test_an_audit_that_was_ended_is_run_when_the_screen_is_shown_again(
     child.prints(document(), waits=True)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "7")
-        console.app.simulate_key("right_square_bracket")
+        await console.press(pilot, "5", *["left_square_bracket"] * 2)
+        console.app.simulate_key("left_square_bracket")
         await console.comes(lambda: child.pids)
         await pilot.press("1")
         await console.comes(lambda: gone(child.pids[0]))
         child.go_on.touch()
-        await console.press(pilot, "7", "right_square_bracket")
+        await console.press(pilot, "5", *["left_square_bracket"] * 3)
         await console.shows(pilot, "56.7 %")
 
     console(script)
@@ -355,8 +356,8 @@ def test_the_real_audit_is_shown_whatever_this_home_says(
     before = sorted(home.rglob("*"))
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "7")
-        console.app.simulate_key("right_square_bracket")
+        await console.press(pilot, "5", *["left_square_bracket"] * 2)
+        console.app.simulate_key("left_square_bracket")
         await console.comes(lambda: isinstance(console.app.screen, HarnessScreen))
         screen = console.app.screen
         assert isinstance(screen, HarnessScreen)

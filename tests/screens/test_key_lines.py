@@ -9,7 +9,7 @@ from sb.kernel.authority.signing import Label
 from tests.screens import shop
 from tests.screens.conftest import Agents, Console
 from tests.screens.shop import Bank
-from tests.screens.test_recovery import done
+from tests.screens.test_recovery import detail, done, escalate, stand_on
 
 ALWAYS = "K stop : find ? keys"
 
@@ -25,76 +25,76 @@ def keys(console: Console) -> str:
     return " ".join(console.text().split("\n")[-1].split())
 
 
-# By the keys that lead there, in this order, from Home.
+# By the views of all places.
 LINES = {
-    "1": "",
-    "2": "/ filter ] view s sort",
-    "3": "] view enter open",
-    "4": "] view",
-    "5": "/ filter ] view",
-    "6": "/ filter ] view",
-    "]": "] view",
-    "] ": "] view",
-    "7": "/ filter ] view v verify enter open",
-    "8": "/ filter ] view",
-    "9": "] view s sort",
+    "inbox": "/ filter",
+    "agents": "] view s sort",
+    "runs": "/ filter ] view",
+    "log": "/ filter ] view v verify enter open",
+    "calls": "/ filter ] view",
+    "changes": "/ filter h all ] view",
+    "decisions": "/ filter ] view enter open",
+    "memory": "/ filter ] view",
+    "checkpoints": "] view",
+    "contracts": "] view enter open",
+    "reversals": "] view enter open",
+    "grants": "] view",
+    "evals": "/ filter ] view",
+    "eval_runs": "/ filter ] view",
 }
 
 
 def test_where_nothing_waits_no_key_decides(agents: Agents, console: Console) -> None:
     async def script(pilot: Pilot[None]) -> None:
-        for pressed, line in LINES.items():
-            await console.press(pilot, {"]": "right_square_bracket"}.get(pressed.strip(), pressed))
+        for name, line in LINES.items():
+            console.app.go(name)
             await console.settle(pilot)
-            assert keys(console) == (f"{line} │ {ALWAYS}" if line else ALWAYS), pressed
+            assert keys(console) == f"{line} │ {ALWAYS}", name
 
     console(script, (120, 30))
 
 
-def test_a_request_can_be_revoked_only_once_it_is_approved(agents: Agents, console: Console) -> None:
-    approved, _ = agents.pay("bob"), agents.pay("eve")
+def test_an_approval_is_revoked_in_decisions_while_it_is_unused(agents: Agents, console: Console) -> None:
+    approved, _ = agents.pay("bob"), agents.pay("eve", agent="scribe")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "2")
-        await console.settle(pilot)
+        await console.shows(pilot, "Needs you 2")
         assert keys(console).startswith("a approve d deny │")
         agents.runtime.approvals.approve(approved, Label("ada"), "the bill is right")
-        await console.shows(pilot, "approved")
-        await console.press(pilot, "G")
-        await console.settle(pilot)
+        await console.shows(pilot, "Needs you 1")
+        await console.press(pilot, "3", "left_square_bracket")
+        await console.shows(pilot, "bob")
         assert keys(console).startswith("x revoke │")
-        await console.press(pilot, "g")
-        await console.settle(pilot)
-        assert keys(console).startswith("a approve d deny │")
-        await console.press(pilot, "right_square_bracket")
-        await console.settle(pilot)
-        assert keys(console) == f"/ filter ] view │ {ALWAYS}"
+        await console.press(pilot, "j")
+        assert "revoke" not in keys(console)
+        await console.press(pilot, "k")
+        agents.runtime.approvals.revoke(approved, Label("grace"), "it was paid by hand")
+        await console.until(pilot, lambda: "revoke │" not in keys(console))
 
     console(script, (120, 30))
 
 
-def test_recovery_names_what_the_record_takes(agents: Agents, console: Console) -> None:
+def test_the_line_says_what_the_record_takes_by_its_kind(agents: Agents, console: Console) -> None:
     ref = done(agents)
     agents.call("notes.append", {"text": "x"})
     shop.bank.silent = True
     agents.call("pay.human", {"order": "7"})
     shop.bank.silent = False
+    escalation = escalate(agents, done(agents, order="8"))
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "4")
-        await console.settle(pilot)
+        unknown = agents.runtime.executor.in_doubt()[0].call_id
+        await stand_on(console, pilot, unknown)
         assert keys(console).startswith("o settle t try │")
-        console.app.find_on("recovery", ref.mutation_id)
-        await console.settle(pilot)
+        await stand_on(console, pilot, escalation)
+        assert keys(console).startswith("a undo it d dismiss t try │")
+        console.app.open_reference(ref.mutation_id)
+        await console.until(pilot, lambda: ref.mutation_id in detail(console))
         assert keys(console).startswith("u undo t try │")
-        await console.press(pilot, "g")
+        await console.press(pilot, "escape", "h", "g", "j")
         await console.shows(pilot, "no undo")
-        await console.settle(pilot)
-        assert keys(console) == f"] view enter open │ {ALWAYS}"
-        await console.press(pilot, "5", "g", "j", "j")
-        await console.shows(pilot, "pay.human")
-        await console.settle(pilot)
-        assert "u undo" in keys(console)
+        await console.until(pilot, lambda: "notes.append" in detail(console))
+        assert keys(console) == f"/ filter h all ] view enter open │ {ALWAYS}"
 
     console(script, (120, 36))
 
@@ -104,16 +104,13 @@ def test_a_call_without_an_undo_record_offers_no_undo(agents: Agents, console: C
     agents.call("pay.find", {"key": "k"}, intent="only look")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "5", "right_square_bracket", "g")
+        await console.press(pilot, "3", "right_square_bracket", "g")
         await console.settle(pilot)
         assert keys(console) == f"/ filter ] view enter open │ {ALWAYS}"
         await console.press(pilot, "u")
-        await console.says(pilot, "nothing to undo: this call has no undo records")
+        await console.says(pilot, "no undo record here")
         await console.press(pilot, "j")
         await console.settle(pilot)
-        assert keys(console).startswith("u undo │")
-        await console.press(pilot, "u")
-        await console.settle(pilot)
-        assert console.at("recovery")
+        assert keys(console).startswith("u undo t try │")
 
     console(script, (120, 30))

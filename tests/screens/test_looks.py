@@ -1,4 +1,4 @@
-"""Six screens in the light theme, in 256 colours and without colour, and a database in trouble, cell by cell."""
+"""The five places in the light theme, in 256 colours and without colour, and a database in trouble, cell by cell."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from rich.color import ColorSystem
 from rich.style import Style
+from sb.screens.actions import SECTIONS
 from sb.screens.app import ConsoleApp
-from sb.screens.approvals import ApprovalsScreen
 from sb.screens.decision import DecisionScreen
+from sb.screens.inbox import InboxScreen
 from sb.screens.state.records import Records
 from textual._context import visible_screen_stack
 from textual.pilot import Pilot
@@ -22,8 +23,6 @@ from sb.config import current_config
 from sb.store import driver
 from tests.screens.conftest import Agents, Console
 from tests.sql_attacker import SqlAttacker
-
-SCREENS = {"1": "home", "2": "approvals", "3": "contracts", "4": "recovery", "5": "runs", "7": "log"}
 
 
 def painted(app: ConsoleApp) -> str:
@@ -54,7 +53,7 @@ def legend_name(legend: dict[str, str], style: Style | None, system: ColorSystem
         ("no-color", {"COLORTERM": "truecolor", "NO_COLOR": "1"}, []),
     ],
 )
-def test_six_screens_are_painted_as_they_were(
+def test_the_places_and_runs_are_painted_as_they_were(
     agents: Agents,
     console: Console,
     monkeypatch: pytest.MonkeyPatch,
@@ -74,8 +73,9 @@ def test_six_screens_are_painted_as_they_were(
     async def script(pilot: Pilot[None]) -> None:
         pictures = []
         await console.press(pilot, *keys)
-        for key, name in SCREENS.items():
-            await console.press(pilot, key)
+        for name in (*SECTIONS, "runs", "changes"):
+            console.app.go(name)
+            await console.settle(pilot)
             pictures.append(f"# {name}\n{painted(console.app)}")
         console.snapshot(f"look-{look}", "\n".join(pictures))
 
@@ -88,7 +88,7 @@ def test_a_database_that_a_newer_version_upgraded_is_neither_read_nor_decided_in
     approval_id = agents.pay()
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "2")
+        await console.shows(pilot, "to=bob")
         await console.press(pilot, "d", *"no")
         have = agents.runtime.database.query("PRAGMA user_version")[0][0]
         SqlAttacker(home / "brain.db").run(f"PRAGMA user_version = {have + 1}")
@@ -114,11 +114,12 @@ def test_a_database_that_another_process_writes_to_is_waited_for_in_view(
     writer = driver.connect(home / "brain.db")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "2", "d", *"no", "enter")
+        await console.shows(pilot, "to=bob")
+        await console.press(pilot, "d", *"no", "enter")
         writer.execute("BEGIN IMMEDIATE")
         console.app.simulate_key("y")
         screen = console.app.section
-        assert isinstance(screen, ApprovalsScreen)
+        assert isinstance(screen, InboxScreen)
         await console.comes(lambda: screen._writing_since is not None)
         assert screen._writing_since is not None
         screen._writing_since -= 3  # rather than the clock, which ends the wait
@@ -148,7 +149,7 @@ def test_a_database_that_is_gone_is_painted_as_it_was(agents: Agents, console: C
     agents.work(2)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "7")
+        await console.press(pilot, "3")
         (home / "brain.db").rename(home / "away.db")
         await console.shows(pilot, "trying again: no database at")
         console.snapshot("trouble-gone", console.text().replace(str(home), "HOME"))

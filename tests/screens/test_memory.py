@@ -91,7 +91,7 @@ def test_the_screen_looks_as_it_did(clerk: Brain, clock: SteeredClock, console: 
     clerk.forget(known["mine"], "Eve has left")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "6")
+        await console.press(pilot, "4")
         await console.looks(pilot, "memory")
         await type_filter(console, pilot, "orders table")
         await console.looks(pilot, "memory-search")
@@ -107,7 +107,7 @@ def test_a_person_finds_an_old_decision_by_typing_three_letters(
     shop(clerk, clock)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "6")
+        await console.press(pilot, "4")
         assert "Postgres" not in console.text()
         await console.press(pilot, "slash", "p", "o", "s")
         await console.shows(pilot, "1 of 35 · filter: pos")
@@ -120,7 +120,7 @@ def test_a_person_finds_an_old_decision_by_typing_three_letters(
 
 def test_without_memories_it_says_how_there_will_be_one(agents: Agents, console: Console) -> None:
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "6")
+        await console.press(pilot, "4")
         await console.looks(pilot, "memory-empty")
         with agents.runtime.brain("clerk") as brain:
             brain.remember("the first of all")
@@ -143,7 +143,7 @@ def test_a_person_forgets_recovers_and_protects_with_a_reason(
     record = clerk.remember("the office is in Bonn")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "6", "u")
+        await console.press(pilot, "4", "u")
         await console.says(pilot, "nothing to recover here")
         await mend(console, pilot, "x", "it moved")
         await tells(console, pilot, "State forgotten")
@@ -174,7 +174,7 @@ def test_several_are_forgotten_once_their_number_is_typed(clerk: Brain, console:
     clerk.protect(clerk.remember("a protected note"), reason="it stays")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "6", "space", "space", "space", "x")
+        await console.press(pilot, "4", "space", "space", "space", "x")
         assert "Forget 2 memories" in console.text(), "what is protected is left out"
         console.app.screen.query_one("#reason", Input).value = "they are old"
         await console.press(pilot, "enter", "y", "enter")
@@ -194,7 +194,7 @@ def test_what_somebody_else_protected_meanwhile_is_said_and_nothing_is_changed(
     record = clerk.remember("the office is in Bonn")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "6", "x")
+        await console.press(pilot, "4", "x")
         clerk.protect(record)
         console.app.screen.query_one("#reason", Input).value = "it moved"
         await console.press(pilot, "enter", "y")
@@ -208,7 +208,7 @@ def test_read_only_changes_nothing(clerk: Brain, console: Console) -> None:
     clerk.remember("the office is in Bonn")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "6", "x", "P", "u", "space")
+        await console.press(pilot, "4", "x", "P", "u", "space")
         assert isinstance(console.app.screen, MemoryScreen)
         assert "forget" not in console.text()
         await tells(console, pilot, "State strong")
@@ -224,7 +224,7 @@ def test_while_one_types_the_newest_come_first_and_after_a_pause_the_best(
         clerk.remember(f"call {number} of the day was long, it was about a refund")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "6", "slash")
+        await console.press(pilot, "4", "slash")
         console.app.screen.query_one(Input).value = "refund policy"
         await console.shows(pilot, "1 of 26")
         console.app.screen.query_one(Input).value = "ref"
@@ -245,7 +245,7 @@ def test_a_question_that_no_memory_has_the_words_of_finds_the_nearest(
     known = shop(clerk, clock)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "6")
+        await console.press(pilot, "4")
         await type_filter(console, pilot, "why did we choose Postgres over MySQL")
         assert "0 of 35" in console.text()
         assert "No exact match; closest in meaning" in console.text()
@@ -254,12 +254,13 @@ def test_a_question_that_no_memory_has_the_words_of_finds_the_nearest(
     console(script)
 
 
-def test_home_says_how_much_is_remembered_and_the_newest(clerk: Brain, console: Console) -> None:
+def test_memory_says_how_much_is_remembered_and_the_newest(clerk: Brain, console: Console) -> None:
     clerk.remember("an older one")
     clerk.remember("the office is in Bonn")
 
     async def script(pilot: Pilot[None]) -> None:
-        assert "2 records" in console.text()
+        await console.press(pilot, "4")
+        await console.shows(pilot, "Records 2")
         assert "fact the office is in Bonn" in console.squeezed()
 
     console(script, (160, 48))
@@ -269,7 +270,7 @@ def test_what_nothing_fits_says_so(clerk: Brain, console: Console) -> None:
     clerk.remember("the office is in Bonn")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "6", "slash")
+        await console.press(pilot, "4", "slash")
         console.app.screen.query_one(Input).value = "kind:decision"
         await console.shows(pilot, "No memories match.")
         assert "0 of 1 · filter: kind:decision" in console.text()
@@ -285,7 +286,7 @@ def test_without_vectors_it_ranks_by_words_alone_and_says_why(clerk: Brain, cons
     clerk.remember("the cellar is in Trier")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "6")
+        await console.press(pilot, "4")
         await type_filter(console, pilot, "offices")
         assert "by words alone: memory.embedder is none" in console.text()
         assert "Bonn" in lines(console)
@@ -304,7 +305,7 @@ def test_the_detail_tells_where_it_is_from_what_is_beside_it_what_was_done_and_w
     clerk.refute(known["lesson"], "it took two")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "6")
+        await console.press(pilot, "4")
         for name, view, expected in (
             ("choice", "origin", ["derived from the queue was full at noon", "forgotten, clerk)"]),
             ("choice", "neighbours", ["about → orders table"]),
@@ -349,7 +350,7 @@ def test_what_is_remembered_meanwhile_slides_in_and_the_cursor_stays(clerk: Brai
         clerk.remember(f"note {number}")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "6", "j")
+        await console.press(pilot, "4", "j")
         clerk.remember("a fresh one")
         await console.shows(pilot, "a fresh one")
         assert screen(console).current["text"] == "note 1"  # type: ignore[index]
@@ -362,7 +363,7 @@ def test_a_match_far_behind_is_in_view(clerk: Brain, console: Console) -> None:
     clerk.remember("so much for that " * 40 + "and the password of the printer is on its back")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "6")
+        await console.press(pilot, "4")
         await type_filter(console, pilot, "printer")
         assert "printer is on" in lines(console)
 
@@ -397,7 +398,7 @@ def test_on_a_narrow_terminal_columns_give_way_to_what_the_memory_says(
     clerk.remember("zebras are counted twice")
 
     async def look(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "6")
+        await console.press(pilot, "4")
         assert "zebras" in lines(console)
         assert "fact" in lines(console)
 

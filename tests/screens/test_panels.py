@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from sb.screens.actions import EVERYWHERE, LISTS, SECTIONS, actions
+from sb.screens.actions import EVERYWHERE, LISTS, SECTIONS, VIEWS, actions
 from sb.screens.chrome import KeyLine, TabLine
 from sb.screens.document_view import DocumentView
 from sb.screens.panel import Panel, Split
@@ -12,20 +12,12 @@ from sb.screens.theme import DARK, LIGHT
 from textual.content import Content
 from textual.pilot import Pilot
 
-from sb.operator.attention.inbox import NOUNS, NeedsNow
 from tests.screens.conftest import Agents, Console
 from tests.screens.contrast import unreadable
 from tests.screens.overflow import WIDE, WIDTHS, overflowing
 
-VIEWS = {
-    2: 2,
-    3: 1,
-    4: 2,
-    5: 1,
-    6: 2,
-    8: 1,
-    9: 1,
-}  # further ones of each screen; Harness, which runs the audit, has its own test
+# All but Harness, which runs the audit and has its own test.
+SCREENS = [view for name in SECTIONS for view in VIEWS.get(name, [name]) if view != "harness"]
 
 
 @pytest.fixture
@@ -40,14 +32,12 @@ def busy(agents: Agents) -> Agents:
 
 def test_no_line_is_wider_or_narrower_than_its_place_at_any_width(busy: Agents, console: Console) -> None:
     async def script(pilot: Pilot[None]) -> None:
-        for number in range(1, len(SECTIONS) + 1):
-            await console.press(pilot, str(number))
-            for view in range(1 + VIEWS.get(number, 0)):
-                if view:
-                    await console.press(pilot, "right_square_bracket")
-                for width in WIDTHS[::2] if view else WIDTHS:
-                    await console.resize(width, 24 if width < 100 else 40)
-                    assert not overflowing(console.app), (number, view, width)
+        for name in SCREENS:
+            console.app.go(name)
+            await console.settle(pilot)
+            for width in WIDTHS if name in SECTIONS else WIDTHS[::2]:
+                await console.resize(width, 24 if width < 100 else 40)
+                assert not overflowing(console.app), (name, width)
 
     console(script)
 
@@ -63,12 +53,10 @@ def test_every_text_of_every_screen_and_view_can_be_read_in_both_themes(
     async def script(pilot: Pilot[None]) -> None:
         assert console.app.console.color_system == colours
         for _ in (DARK, LIGHT):
-            for number in range(1, len(SECTIONS) + 1):
-                await console.press(pilot, str(number))
-                for _ in range(VIEWS.get(number, 0)):
-                    assert not unreadable(console.app), (number, console.app.theme)
-                    await console.press(pilot, "right_square_bracket")
-                assert not unreadable(console.app), (number, console.app.theme)
+            for name in SCREENS:
+                console.app.go(name)
+                await console.settle(pilot)
+                assert not unreadable(console.app), (name, console.app.theme)
             await console.press(pilot, "T")
 
     console(script, (100, 30))
@@ -81,14 +69,13 @@ def test_panels_are_beside_each_other_from_100_columns_on_and_the_split_moves_on
         return [(panel.region.x, panel.region.width) for panel in console.app.screen.query(Panel)]
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "2")
-        assert places() == [(0, 66), (66, 54)], "11 to 9"
+        assert places() == [(1, 64), (66, 53)], "11 to 9, with air around both"
         await console.press(pilot, "less_than_sign", "less_than_sign")
-        assert places() == [(0, 54), (54, 66)]
+        assert places() == [(1, 52), (54, 65)]
         await console.press(pilot, "3")
-        assert places() == [(0, 54), (54, 66)], "on another screen too"
+        assert places() == [(1, 52), (54, 65)], "on another screen too"
         await console.press(pilot, *["greater_than_sign"] * 20)
-        assert places() == [(0, 90), (90, 30)], "both stay in view"
+        assert places() == [(1, 87), (89, 30)], "both stay in view"
         await console.resize(80, 24)
         assert places() == [(0, 80), (0, 80)]
 
@@ -100,19 +87,19 @@ def test_a_panel_takes_all_the_room_and_gives_it_back(busy: Agents, console: Con
         return [panel.region.width for panel in console.app.screen.query(Panel) if panel.display]
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "2", "f")
-        assert widths() == [120]
+        await console.press(pilot, "f")
+        assert widths() == [118]
         await console.press(pilot, "enter")
         assert console.app.focused is not None
-        assert console.app.focused.id == "request", "what is opened comes into view"
-        assert widths() == [120]
+        assert console.app.focused.id == "need", "what is opened comes into view"
+        assert widths() == [118]
         await console.press(pilot, "tab")
-        assert console.app.focused.id == "queue"
+        assert console.app.focused.id == "waiting"
         await console.press(pilot, "f")
-        assert widths() == [66, 54]
+        assert widths() == [64, 53]
         await console.press(pilot, "f", "escape")
-        assert widths() == [66, 54]
-        assert console.at("approvals")
+        assert widths() == [64, 53]
+        assert console.at("inbox")
 
     console(script, (120, 36))
 
@@ -147,23 +134,24 @@ def test_views_are_named_in_the_title_with_their_counts_and_the_foot_gives_way_t
 @pytest.mark.parametrize(
     ("width", "expected"),
     [
-        (120, " sb  1 Home  2 Approvals·4  3 Contracts  4 Recovery  5 Runs "),
-        (80, "1Home 2Appr·4 3Cont 4Reco  5Runs "),
-        (60, "1 2·4 3 4  5Runs 6 "),
+        (120, " sb  1 Inbox·4  2 Agents  3 Activity  4 Memory  5 Rules "),
+        (80, " sb  1 Inbox·4  2 Agents  3 Activity  4 Memory  5 Rules "),
+        (60, "1·4 2 3 4  5Rules "),
     ],
 )
 def test_tabs_fold_and_keep_the_count_of_what_needs_you(
     agents: Agents, console: Console, width: int, expected: str
 ) -> None:
+    for name in ("bob", "eve", "joan", "dan"):
+        agents.pay(name)
+
     async def script(pilot: Pilot[None]) -> None:
+        await console.shows(pilot, "·4")
         await console.press(pilot, "5")
-        console.app.needs_you = NeedsNow(dict.fromkeys(NOUNS, 0) | {"requests": 4})
-        console.app.section.show_status()  # type: ignore[union-attr]
-        await console.until(pilot, lambda: True)
         first = console.text().split("\n")[0]
         assert first.startswith(expected), first
         assert first.endswith("● live")
-        console.app.screen.query_one(TabLine).show({"approvals": 10_000}, Content("read-only ● live"))
+        console.app.screen.query_one(TabLine).show({"inbox": 10_000}, Content("read-only ● live"))
         await console.until(pilot, lambda: True)
         assert "·10k" in console.text().split("\n")[0]
 
@@ -171,7 +159,7 @@ def test_tabs_fold_and_keep_the_count_of_what_needs_you(
 
 
 def test_the_key_line_gives_up_its_middle_first_and_never_what_stops(console: Console) -> None:
-    line = KeyLine([action for action in actions("approvals", LISTS, EVERYWHERE) if action.footer])
+    line = KeyLine([action for action in actions("inbox", LISTS, EVERYWHERE) if action.footer])
     for width in range(20, 130):
         text = line.fitting(width).plain
         assert text.endswith(line.fitting(20).plain.strip()), text
@@ -186,7 +174,7 @@ def test_a_detail_that_does_not_fit_says_which_of_its_lines_are_in_view(
     agents.work(1)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "7", "enter", "z")
+        await console.press(pilot, "3", "enter", "z")
         detail = console.app.screen.query_one(DocumentView)
         rule, total, height = detail.parent, len(detail.lines), detail.size.height
         assert isinstance(rule, Panel)

@@ -1,4 +1,4 @@
-"""The console's Recovery section: what waits, what is in doubt and what could be undone, decided once and performed."""
+"""Recovery in the console: reversals and unknown calls in the Inbox, undo records in Changes, each performed once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sb.screens import keys_in_order
 from sb.screens.decision import DecisionScreen
 from sb.screens.dialogs import ResultScreen
 from sb.screens.document_view import DocumentView
-from sb.screens.recovery import RecoveryScreen
+from sb.screens.inbox import InboxScreen
 from sb.screens.state.document import Field
 from sb.screens.state.records import Records
 from textual.pilot import Pilot
@@ -93,6 +93,20 @@ async def settle(console: Console, pilot: Pilot[None], number: int | None) -> No
         await console.press(pilot, "o", *["down"] * number, "enter")
 
 
+async def stand_on(console: Console, pilot: Pilot[None], reference: str) -> None:
+    """Put the Inbox's cursor on what has this id, wherever its line is, and wait for its record."""
+    console.app.find_on("inbox", reference)
+    section = console.app.section
+    assert isinstance(section, InboxScreen)
+    await console.until(pilot, lambda: section.handler is not None and section.handler.reference == reference)
+
+
+async def open_changes(console: Console, *keys: str) -> None:
+    """Show what can be undone, with the cursor on the newest; then press these."""
+    await console.press(Pilot(console.app), "3", *["right_square_bracket"] * 2, *keys)
+    assert console.at("changes")
+
+
 def detail(console: Console) -> str:
     """All of the detail pane, also what is scrolled away or folded."""
     fields = console.app.screen.query_one(DocumentView).fields
@@ -100,40 +114,59 @@ def detail(console: Console) -> str:
 
 
 def test_recovery_looks_as_it_did(agents: Agents, console: Console, bank: Bank) -> None:
+    done(agents, "pay.dual_control", order="8")
+    reversed_ = done(agents, order="6")
+    agents.runtime.recovery.undo(reversed_, ADA, "not wanted")
+    agents.clock.time += 600
     escalate(agents, done(agents))
     agents.clock.time += 600
-    escalate(agents, done(agents, "pay.dual_control", order="8"), "customer_is_known:8")
-    in_doubt(agents, bank)
-    gone = done(agents, order="9")
-    agents.clock.time += WINDOW_S / 2
-    agents.runtime.registry.unregister("pay.reverse")
-    escalate(agents, gone, "price_holds:9")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "4")
+        await console.until(pilot, lambda: "State reversal" in detail(console))
         await console.looks(pilot, "recovery")
         await console.press(pilot, "t")
         await console.until(pilot, lambda: "would succeed" in detail(console))
         await console.press(pilot, "a")
         await console.looks(pilot, "recovery-approve")
-        await console.press(pilot, "escape", "left_square_bracket")
+        await console.press(pilot, "escape")
+        await open_changes(console)
         await console.looks(pilot, "recovery-changes")
+
+    console(script)
+
+
+def test_each_kind_that_waits_says_how_it_stands(agents: Agents, console: Console, bank: Bank) -> None:
+    expiring = escalate(agents, done(agents))
+    both = escalate(agents, done(agents, "pay.dual_control", order="8"), "customer_is_known:8")
+    unknown = in_doubt(agents, bank)
+    gone = done(agents, order="9")
+    agents.clock.time += WINDOW_S / 2
+    agents.runtime.registry.unregister("pay.reverse")
+    stuck = escalate(agents, gone, "price_holds:9")
+
+    async def script(pilot: Pilot[None]) -> None:
+        for reference, expected in (
+            (expiring, f"{SHIPPED} turned false"),
+            (both, "2 people (dual control)"),
+            (unknown, "o settles it; t asks its tool"),
+            (stuck, "price_holds:9 turned false"),
+        ):
+            await stand_on(console, pilot, reference)
+            assert expected in detail(console)
+        assert "29m left" in console.squeezed()
 
     console(script)
 
 
 def test_with_nothing_to_recover_it_says_what_will_appear_there(agents: Agents, console: Console) -> None:
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "4")
-        await console.looks(pilot, "recovery-empty")
+        await console.shows(pilot, "Nothing waits for you.")
         for key in "auUdot":
             await console.press(pilot, key)
         await console.says(pilot, "this call's outcome is known")
-        assert isinstance(console.app.screen, RecoveryScreen)
-        await console.press(pilot, "right_square_bracket")
-        assert "Nothing was settled yet" in console.text()
-        await console.press(pilot, "right_square_bracket")
-        assert "No undo records yet" in console.text()
+        assert isinstance(console.app.screen, InboxScreen)
+        await open_changes(console)
+        assert "Nothing that can be undone yet" in console.text()
 
     console(script)
 
@@ -147,7 +180,7 @@ def test_what_a_call_wrote_is_put_back_with_a_reason_after_a_dry_run(
     assert path.read_text(encoding="utf-8") == "after"
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "4", "left_square_bracket", "u")
+        await open_changes(console, "u")
         await console.until(pilot, lambda: isinstance(console.app.screen, DecisionScreen))
         assert "would succeed" in console.text()
         assert path.read_text(encoding="utf-8") == "after"
@@ -172,7 +205,7 @@ def test_what_was_changed_since_is_not_put_back_and_the_dialog_says_why(
     path.write_text("somebody's own work", encoding="utf-8")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "4", "left_square_bracket", "u")
+        await open_changes(console, "u")
         await console.until(pilot, lambda: isinstance(console.app.screen, DecisionScreen))
         assert "the dry run says no" in console.text()
         await give(console, pilot, "put it back")
@@ -191,17 +224,16 @@ def test_a_reversal_that_waits_is_approved_and_performed(
     escalation = escalate(agents, ref)
 
     async def script(pilot: Pilot[None]) -> None:
-        assert "reversal" in console.text()
+        await console.shows(pilot, "reversal")
         await console.press(pilot, "enter")
-        await console.until(pilot, lambda: console.at("recovery"))
         shown = detail(console)
         assert all(text in shown for text in (SHIPPED, "one person", ref.mutation_id, "pay.reverse", "ref_1"))
         assert "hunter2-hunter2" in shown, "who decides sees every argument that would be passed"
         await decide(console, pilot, "a")
         await console.says(pilot, "pay.human was undone")
-        await console.shows(pilot, "Nothing to recover")
+        await console.shows(pilot, "Needs you 0")
         await console.press(pilot, "1")
-        assert "Nothing waits for you" in console.text()
+        assert "Needs you 0" in console.text()
 
     console(script)
     assert (bank.reversed_, escalation_state(agents, escalation)) == (["ref_1"], EscalationState.REVERSED)
@@ -216,7 +248,6 @@ def test_a_reversal_that_fails_is_said_and_can_be_tried_again(
     bank.trouble = ValueError("the bank is closed")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "4")
         await decide(console, pilot, "a")
         await console.says(pilot, "the bank is closed")
         await console.until(pilot, lambda: "State failed" in detail(console))
@@ -236,17 +267,17 @@ def test_of_two_consoles_one_reverses_and_the_other_is_told(
     other = Console(records)
 
     async def elsewhere(pilot: Pilot[None]) -> None:
-        await other.press(pilot, "4")
+        await other.until(pilot, lambda: "State reversal" in detail(other))
         await decide(other, pilot, "a", "I was faster")
         await other.says(pilot, "pay.human was undone")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "4", "a")
+        await console.press(pilot, "a")
         await give(console, pilot, "it has shipped")
         await asyncio.to_thread(other, elsewhere)
         await console.press(pilot, "y")
         await console.says(pilot, "was reversed before")
-        await console.shows(pilot, "Nothing to recover")
+        await console.shows(pilot, "Needs you 0")
 
     console(script)
     records.close()
@@ -258,7 +289,7 @@ def test_dual_control_says_that_a_second_person_has_to(agents: Agents, console: 
     escalation = escalate(agents, done(agents, "pay.dual_control"))
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "4", "a")
+        await console.press(pilot, "a")
         await give(console, pilot, "it has shipped")
         assert "1 of 2: another operator has to approve too." in console.text()
         await pilot.press("y")
@@ -282,12 +313,12 @@ def test_nothing_is_asked_about_a_reversal_that_was_not_read_yet(
     escalate(agents, done(agents))
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "4")
         section = console.app.section
-        assert isinstance(section, RecoveryScreen)
-        section._detail = None
+        assert isinstance(section, InboxScreen)
+        assert section.handler is not None
+        section.handler.item = None
         await console.press(pilot, "a")
-        await console.says(pilot, "loading the reversal: press the key again")
+        await console.says(pilot, "nothing to approve here")
         assert not isinstance(console.app.screen, DecisionScreen)
 
     console(script)
@@ -300,14 +331,14 @@ def test_what_is_dismissed_stays_as_it_is_and_does_not_come_up_again(
     escalation = escalate(agents, ref)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "4")
         await decide(console, pilot, "d", "the customer keeps it")
-        await console.shows(pilot, "Nothing to recover")
-        await console.press(pilot, "right_square_bracket")
+        await console.shows(pilot, "Needs you 0")
+        await console.press(pilot, "d")
+        await console.says(pilot, "nothing to deny here")
+        await console.press(pilot, "3", "left_square_bracket")
+        assert console.at("decisions")
         await console.shows(pilot, "dismissed")
         assert "the customer keeps it" in detail(console)
-        await console.press(pilot, "d")
-        await console.says(pilot, "nothing to dismiss here")
 
     console(script)
     assert escalation_state(agents, escalation) is EscalationState.DISMISSED
@@ -352,7 +383,7 @@ def test_a_call_in_doubt_is_settled(
             await give(console, pilot, "the bank told me")
             await console.press(pilot, "y")
         await console.says(pilot, said)
-        await console.shows(pilot, "Nothing to recover")
+        await console.shows(pilot, "Needs you 0")
 
     console(script)
     assert agents.runtime.executor.in_doubt() == []
@@ -370,10 +401,8 @@ def test_a_reversal_in_doubt_is_settled_by_the_call_that_made_it(
     bank.trouble = TimeoutError("no answer")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "4")
         await decide(console, pilot, "a")
-        await console.until(pilot, lambda: "it has its own line" in detail(console))
-        await console.press(pilot, "g")
+        await console.until(pilot, lambda: "State unknown" in detail(console))
         await settle(console, pilot, 2)
         assert f"It was to undo {ref.mutation_id}" in detail(console)
         await console.says(pilot, "declares no reversal")
@@ -390,19 +419,20 @@ def test_a_probe_that_cannot_tell_and_escape_at_the_result_settle_nothing(
     agents: Agents, console: Console, bank: Bank
 ) -> None:
     in_doubt(agents, bank)
-    agents.call("bank.hang", {"text": "x"})
+    hanging = agents.call("bank.hang", {"text": "x"}).call_id
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "4", "t")
+        await stand_on(console, pilot, hanging)
+        await console.press(pilot, "t")
         await console.says(pilot, "bank.hang declares no probe")
         await settle(console, pilot, 2)
         await console.says(pilot, "bank.hang declares no reversal")
         await settle(console, pilot, 3)
-        assert isinstance(console.app.screen, RecoveryScreen), "not known: it stays open"
+        assert isinstance(console.app.screen, InboxScreen), "not known: it stays open"
         await settle(console, pilot, 0)
         assert isinstance(console.app.screen, ResultScreen)
         await console.press(pilot, "escape")
-        assert isinstance(console.app.screen, RecoveryScreen)
+        assert isinstance(console.app.screen, InboxScreen)
 
     console(script)
     assert len(agents.runtime.executor.in_doubt()) == 2
@@ -416,35 +446,37 @@ def test_read_only_shows_everything_and_runs_and_decides_nothing(
     before = agents.runtime.log.head()
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "4", *"auUdot", "j", *"auUdot")
-        assert isinstance(console.app.screen, RecoveryScreen)
-        assert "dry run   " not in console.text()
+        await console.press(pilot, *"auUdot", "j", *"auUdot")
         screen = console.app.screen
-        screen._look(next(iter(screen.known.values())), lambda looked: None)
-        screen.action_try_out()
+        assert isinstance(screen, InboxScreen)
+        assert "not run yet" in detail(console) or "no outcome was reported" in detail(console)
+        for name in ("undo", "undo_run", "try_out", "settle"):
+            screen.do(name)  # as if a key had come through
+        await open_changes(console, *"uUot")
+        assert console.at("changes")
         await console.settle(pilot)
+        assert "not run yet" in detail(console)
 
     console(script, read_only=True)
     assert agents.runtime.log.head() == before
 
 
-def test_the_soonest_to_run_out_is_first_and_what_ran_out_says_so(agents: Agents, console: Console) -> None:
+def test_what_ran_out_says_so_and_is_not_undone_any_more(agents: Agents, console: Console) -> None:
     first = escalate(agents, done(agents))
     agents.clock.time += 600
     second = escalate(agents, done(agents, order="8"), "customer_is_known:8")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "4")
-        screen = console.app.screen
-        assert isinstance(screen, RecoveryScreen)
-        assert [item.name for item in screen.known.values()] == [first, second]
+        await stand_on(console, pilot, first)
         assert "49m left" in console.squeezed()
         agents.clock.time += WINDOW_S - 600
-        screen.tick()
-        await console.shows(pilot, "expired")
-        assert [item.name for item in screen.known.values()] == [second, first]
-        await console.press(pilot, "G", "u")
+        console.app.count_needs()  # as each minute does
+        await console.until(pilot, lambda: "State expired" in detail(console))
+        await console.press(pilot, "u")
         await console.shows(pilot, "the dry run says no")
+        await console.press(pilot, "escape")
+        await stand_on(console, pilot, second)
+        assert "State reversal" in detail(console)
 
     console(script)
 
@@ -462,57 +494,104 @@ def test_any_id_finds_its_line(agents: Agents, console: Console, bank: Bank) -> 
             (other.mutation_id, other.mutation_id),
             (ref.call_id, escalation),
         ):
-            console.app.find_on("recovery", reference)
+            console.app.open_reference(reference)
             await console.until(pilot, lambda shown=shown: shown in detail(console))  # type: ignore[misc]
-        console.app.find_on("recovery", "esc_none")
-        await console.says(pilot, "nothing to recover is called esc_none")
+            await console.press(pilot, "escape")
+        console.app.open_reference("esc_none")
+        await console.says(pilot, "that does not wait any more")
 
     console(script)
 
 
-def test_a_call_of_a_run_leads_to_where_it_is_undone(agents: Agents, console: Console) -> None:
+@pytest.mark.parametrize("keys", [("3",), ("3", "right_square_bracket"), ("2", "right_square_bracket", "G")])
+def test_a_call_is_undone_wherever_it_is_listed(
+    agents: Agents, console: Console, bank: Bank, keys: tuple[str, ...]
+) -> None:
     ref = done(agents)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "5", "enter", "G", "u")
-        await console.until(pilot, lambda: "State undoable" in detail(console))
+        await console.press(pilot, *keys)
+        await console.until(pilot, lambda: "u undo" in console.text().splitlines()[-1])
+        await decide(console, pilot, "u")
+        await console.says(pilot, "pay.human was undone")
+        await console.until(pilot, lambda: "u undo" not in console.text().splitlines()[-1])
+
+    console(script)
+    assert (bank.reversed_, state(agents, ref)) == (["ref_1"], "reversed")
+
+
+def test_changes_without_a_way_back_are_shown_when_asked_for(agents: Agents, console: Console) -> None:
+    ref = done(agents)
+    agents.call("notes.append", {"text": "no way back from here"})
+
+    async def script(pilot: Pilot[None]) -> None:
+        await open_changes(console)
         assert ref.mutation_id in detail(console)
+        assert "no way back from here" not in console.text()
+        assert "h all" in console.text().splitlines()[-1]
+        await console.press(pilot, "h")
+        assert "no way back from here" in console.text()
+        assert "no undo" in console.text()
+        await console.press(pilot, "g", "u")
+        await console.shows(pilot, "declares no undo")
+        await console.press(pilot, "escape", "h")
+        assert "no way back from here" not in console.text()
 
     console(script)
 
 
-def test_a_reversals_request_is_decided_where_it_is_performed(agents: Agents, console: Console) -> None:
+def test_a_filter_holds_in_all_views_of_activity(agents: Agents, console: Console) -> None:
+    done(agents)
+    agents.call("bank.look", {"account": "DE-1"})
+    done(agents, order="8")
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "3", "slash", *"tool:pay.human", "enter")
+        await console.shows(pilot, "filter: tool:pay.human")
+        for view, found in (("calls", 2), ("changes", 2), ("decisions", 0)):
+            await console.press(pilot, "right_square_bracket")
+            assert console.at(view)
+            await console.shows(pilot, f"  {found} · filter")
+            assert "filter: tool:pay.human" in console.text()
+            assert "bank.look" not in console.text()
+        await console.press(pilot, "escape")
+        assert console.at("decisions"), "it clears the filter first"
+        await console.press(pilot, "left_square_bracket", "left_square_bracket")
+        assert console.at("calls")
+        await console.shows(pilot, "Calls 3")
+        assert "bank.look" in console.text()
+
+    console(script)
+
+
+def test_a_reversals_request_is_part_of_its_line_and_its_approval_stands_in_decisions(
+    agents: Agents, console: Console
+) -> None:
     escalate(agents, done(agents))
 
     async def script(pilot: Pilot[None]) -> None:
-        needs, _, _ = console.text().partition("Enforcement")
-        assert "· recovery" not in needs
-        await console.press(pilot, "2", "a")
-        await give(console, pilot, "yes")
-        assert "Press `a` on the Recovery" in console.text()
-        await console.press(pilot, "y")
-        await console.press(pilot, "4")
-        await console.until(pilot, lambda: "State approved" in detail(console))
-        await console.press(pilot, "1")
-        assert "reversal" not in console.text()  # which is a badge of what waits for a decision
-        assert "approved pay.human order=1002" in console.squeezed()
-        await console.press(pilot, "4")
-        await decide(console, pilot, "a")
+        section = console.app.section
+        assert isinstance(section, InboxScreen)
+        assert len(section.lines.keys) == 1, "its request is no second line"
+        await decide(console, pilot, "a", "the customer sent it back")
         await console.says(pilot, "pay.human was undone")
+        await console.press(pilot, "3", "left_square_bracket")
+        assert "approved" in console.text()
+        assert "the customer sent it back" in detail(console)
 
     console(script)
 
 
 def test_plain_lines_say_what_waits_and_what_is_in_doubt(agents: Agents, sb: CommandLine, bank: Bank) -> None:
-    empty = sb("console", "--plain", "recovery")
-    assert (empty.code, empty.out, "nothing on screen recovery" in empty.err) == (0, "", True)
+    empty = sb("console", "--plain", "inbox")
+    assert (empty.code, empty.out, "nothing on screen inbox" in empty.err) == (0, "", True)
     escalation, call_id = escalate(agents, done(agents)), in_doubt(agents, bank)
-    lines = sb("console", "--plain", "recovery").out.splitlines()
+    lines = sb("console", "--plain", "inbox").out.splitlines()
     assert len(lines) == 3
-    assert (escalation in lines[1], "reversal" in lines[1], f"{SHIPPED} turned false" in lines[1]) == (
-        True,
-    ) * 3
-    assert (call_id in lines[2], "unknown" in lines[2]) == (True, True)
+    waiting, unknown = (next(line for line in lines if name in line) for name in (escalation, call_id))
+    assert ("reversal" in waiting, f"{SHIPPED} turned false" in waiting, "unknown" in unknown) == (True,) * 3
+    changes = sb("console", "--plain", "changes").out
+    assert agents.runtime.recovery.mutations.newest(limit=1)[0].mutation_id in changes
 
 
 def test_hostile_text_is_shown_and_does_nothing(
@@ -525,18 +604,25 @@ def test_hostile_text_is_shown_and_does_nothing(
 
     async def script(pilot: Pilot[None]) -> None:
         painted.append(console.text())
-        for keys in (["4"], ["t"], ["enter"], ["z"], ["escape"], ["a"]):
+        for keys in (["t"], ["enter"], ["z"], ["escape"], ["a"]):
             await console.press(pilot, *keys)
             painted.append(console.text())
         await give(console, pilot, HOSTILE[:500])
         await console.press(pilot, "y")
         await console.until(pilot, lambda: "failed" in console.text())
-        for key in ("u", "escape", "left_square_bracket"):
-            await console.press(pilot, key)
+        for keys in (
+            ["u"],
+            ["escape"],
+            ["3"],
+            ["right_square_bracket"],
+            ["right_square_bracket"],
+            ["3", "left_square_bracket"],
+        ):
+            await console.press(pilot, *keys)
             painted.append(console.text())
 
     console(script, (120, 40))
-    painted.append(sb("console", "--plain", "recovery").out)
+    painted.append(sb("console", "--plain", "inbox").out)
     for text in painted:
         assert not FORBIDDEN.search(text.replace("\n", ""))
 
@@ -545,7 +631,7 @@ def test_dismissing_after_somebody_else_did_is_said(agents: Agents, console: Con
     escalation = escalate(agents, done(agents))
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "4", "d")
+        await console.press(pilot, "d")
         await give(console, pilot, "leave it")
         agents.runtime.recovery.dismiss(escalation, Label("grace"), "I was faster")
         await console.press(pilot, "y")
@@ -561,22 +647,28 @@ def test_while_a_reversal_runs_nothing_else_is_decided_and_leaving_waits_for_it(
     # A key waits for a decision for so many looks; a reversal has a minute until its outcome is in doubt.
     monkeypatch.setattr(keys_in_order, "MOST_LOOKS", 5)
     first, second = done(agents), done(agents, order="8")
-    escalate(agents, first)
+    escalation = escalate(agents, first)
     escalate(agents, second, "customer_is_known:8")
     bank.gate = threading.Event()
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "4", "a")
+        await stand_on(console, pilot, escalation)
+        await console.press(pilot, "a")
         await give(console, pilot, "it has shipped")
         await pilot.press("y")
         await console.comes(lambda: state(agents, first) == "reversing")
         await pilot.press("g", "a")
-        assert isinstance(console.app.screen, RecoveryScreen)
+        assert isinstance(console.app.screen, InboxScreen)
         await console.comes(lambda: any("wait: the previous decision" in toast for toast in console.toasts))
         console.app.section.show_status()  # type: ignore[union-attr]
         await pilot.pause()
         assert "at work…" in console.text()
-        assert "running" in console.text()
+        console.app.go("changes")
+        await console.comes(lambda: console.at("changes") and "running" in console.text())
+        console.toasts.clear()
+        for key in ("G", "u"):
+            await pilot.press(key)
+        await console.comes(lambda: any("wait: the previous decision" in toast for toast in console.toasts))
         threading.Timer(0.3, bank.gate.set).start()  # type: ignore[union-attr]
 
     console(script)

@@ -1,4 +1,4 @@
-"""A workflow's plain step of unknown outcome in the console's Recovery section."""
+"""A workflow's plain step of unknown outcome in the console's Inbox."""
 
 from __future__ import annotations
 
@@ -27,14 +27,13 @@ def test_a_workflows_step_of_unknown_outcome_stands_beside_calls_and_is_settled(
 
     async def script(pilot: Pilot[None]) -> None:
         await console.shows(pilot, "send the letter")
-        await console.press(pilot, "4")
         await console.until(pilot, lambda: "letter-7" in detail(console))
         assert "asks its tool" not in detail(console)
         await settle(console, pilot, 1)
         await give(console, pilot, "the relay knows nothing")
         await console.press(pilot, "y")
         await console.says(pilot, "Recorded as not done by")
-        await console.shows(pilot, "Nothing to recover")
+        await console.shows(pilot, "Needs you 0")
 
     console(script)
     assert agents.runtime.workflows.unfinished()[0].in_doubt == ""

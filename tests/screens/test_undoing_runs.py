@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from sb.screens.decision import DecisionScreen
-from sb.screens.recovery import RecoveryScreen
+from sb.screens.inbox import InboxScreen
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -19,7 +19,7 @@ from tests.screens import shop
 from tests.screens.conftest import Agents, Console
 from tests.screens.shop import Bank
 from tests.screens.test_deciding import give
-from tests.screens.test_recovery import done, state
+from tests.screens.test_recovery import detail, done, open_changes, state
 
 
 @pytest.fixture
@@ -41,12 +41,12 @@ def test_a_whole_run_is_undone_newest_first_after_a_dry_run(
 
     async def script(pilot: Pilot[None]) -> None:
         first = agents.runtime.recovery.mutations.of_run(ctx.run_id)[0]
-        console.app.find_on("recovery", first.mutation_id)
-        await console.shows(pilot, "undoable")
+        console.app.open_reference(first.mutation_id)
+        await console.until(pilot, lambda: first.mutation_id in detail(console))
         await console.press(pilot, "U")
         await console.until(pilot, lambda: isinstance(console.app.screen, DecisionScreen))
         await console.shows(pilot, "Undo all of its run: 2 calls")
-        assert "write /" in console.text()
+        assert "│ - write" in console.squeezed()
         await console.press(pilot, "pagedown")
         dialog = [line.split("│")[-2].strip() for line in console.text().split("\n") if line.count("│") >= 2]
         assert "looked at again once those above are undone" in " ".join(
@@ -58,12 +58,12 @@ def test_a_whole_run_is_undone_newest_first_after_a_dry_run(
         await console.shows(pilot, "Nothing decided: type 2, or press esc")
         assert path.read_text(encoding="utf-8") == "second"
         await console.press(pilot, "pageup", "pagedown", "backspace", "2", "enter")
-        await console.says(pilot, f"2 calls of clerk undone ({ctx.run_id})")
+        await console.says(pilot, f"2 calls of the run undone ({ctx.run_id})")
         await console.press(pilot, "U")
         await console.says(pilot, "was reversed before")
         agents.call("pay.find", {"key": "k"}, intent="only look")
-        await console.press(pilot, "5", "g", "u")
-        await console.says(pilot, "this session has no undo records")
+        await console.press(pilot, "2", "right_square_bracket", "g", "u")
+        await console.says(pilot, "nothing to undo")
 
     console(script)
     assert path.read_text(encoding="utf-8") == "before"
@@ -83,7 +83,7 @@ def test_of_a_run_that_cannot_all_be_undone_what_stays_is_said(
     shop.bank.silent = False
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "4", "U")
+        await console.press(pilot, "U")
         await console.until(pilot, lambda: isinstance(console.app.screen, DecisionScreen))
         assert "pay.human order=7: outcome unknown, left as it is" in console.text()
         path.write_text("mine", encoding="utf-8")
@@ -92,7 +92,7 @@ def test_of_a_run_that_cannot_all_be_undone_what_stays_is_said(
         await console.says(pilot, "was changed since")
         await console.press(pilot, "U")
         await console.says(pilot, "was changed since")
-        assert isinstance(console.app.screen, RecoveryScreen)
+        assert isinstance(console.app.screen, InboxScreen)
 
     console(script)
     assert path.read_text(encoding="utf-8") == "mine"
@@ -104,7 +104,7 @@ def test_what_is_typed_while_a_dry_run_is_made_is_the_reason_of_its_dialog(
     ref = done(agents)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "4", *["right_square_bracket"] * 2)
+        await open_changes(console)
         await console.shows(pilot, "undoable")
         for key in ("u", *"KdyNo"):
             console.app.simulate_key(key)
@@ -113,7 +113,7 @@ def test_what_is_typed_while_a_dry_run_is_made_is_the_reason_of_its_dialog(
         await console.press(pilot, "escape")
         await console.says(pilot, "Nothing decided")
         await console.press(pilot, "t")
-        assert isinstance(console.app.screen, RecoveryScreen)
+        assert console.at("changes")
 
     console(script)
     assert state(agents, ref) == "committed"
@@ -133,7 +133,7 @@ def test_run_of_an_undo_ends_with_it_and_not_with_the_console(
     done(agents, "files.write", path=str(path), content="after")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "4", *["right_square_bracket"] * 2, "u")
+        await open_changes(console, "u")
         await console.until(pilot, lambda: isinstance(console.app.screen, DecisionScreen))
         await give(console, pilot, "the wrong file")
         await console.press(pilot, "y")
@@ -147,7 +147,7 @@ def test_run_of_an_undo_that_is_declined_ends_then(agents: Agents, console: Cons
     done(agents, "files.write", path=str(tmp_path / "files" / "notes.txt"), content="after")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "4", *["right_square_bracket"] * 2, "u")
+        await open_changes(console, "u")
         await console.until(pilot, lambda: isinstance(console.app.screen, DecisionScreen))
         assert recovery_runs(agents) == {RunState.OPEN}
         await console.press(pilot, "escape")
