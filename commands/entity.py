@@ -18,7 +18,7 @@ from sb.errors import ExitCode
 if TYPE_CHECKING:
     from sb.entity import Entity
 
-app = group("Save and search memories through an agent's core.")
+app = group("Work as one agent's core: the stacks that it remembers by.")
 _SUGGESTED = "suggestion:"
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sb.kernel.release_tuple.release import PartChange
     from sb.kernel.release_tuple.releases import Releases
 
-app = group("Pin, show and compare what agents' runs are made of.")
+app = group("Pin an agent's release: its prompts, model, tools, rules.")
 Agent = Annotated[str, typer.Argument(metavar="AGENT", help="The agent's name.")]
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sb.kernel.baselines.compare import FieldChange
     from sb.kernel.baselines.store import ContractBaselineStore, ContractEntry
 
-app = group("Show which tools have approved contracts; approve them.")
+app = group("Approve what tools declare of themselves: their contracts.")
 Surface = Annotated[str, typer.Option(help="kernel for tool contracts, reversal for how they reverse.")]
 ApprovedBy = Annotated[str, typer.Option(help="The operator who signs; a label while none is enrolled.")]
 Reason = Annotated[str, typer.Option(help="Why; recorded with the approval.")]
