@@ -28,7 +28,6 @@ from sb.present.approvals import (
     decision_lines,
     exact_object,
     history_line,
-    late_by,
     object_argument,
     request_state,
     short_call,
@@ -40,6 +39,7 @@ from sb.present.effects import (
 )
 from sb.present.events import call_line
 from sb.present.states import state
+from sb.present.times import lateness
 
 SHORT_CALL = 80  # characters of a call whose one argument the record's heading shows in full
 SHELL, ABOVE = "host.shell.", ("cwd", "why")  # tools of which these arguments stand above: Where and Why
@@ -78,9 +78,8 @@ def _state_fields(disclosed: Disclosure, now: int, detail: RequestDetail | None)
     lines = decision_lines(approval, detail.context.decisions if detail else (), now)
     if approval.state in OPEN:
         left = short_span((approval.expires_at - now) / MICROSECONDS)
-        late = late_by(approval, now)
-        by = f", {late} late" if late else ""
-        text, tone = f"{word}{by}: {left} left, then it counts as denied", ""
+        late = lateness(approval.requested_at, approval.expires_at, now)
+        text, tone = f"{word}: {late}, then it counts as denied", ""
         if word == INVALID:
             text = f"{word}: it was approved, and does not run"
         elif approval.state is ApprovalState.APPROVED:
