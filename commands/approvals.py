@@ -53,9 +53,10 @@ def list_approvals(
     limit: Limit = 50,
     as_json: AsJson = False,
 ) -> None:
-    """List pending and usable requests, soonest to expire first."""
+    """List pending and usable requests, the highest stake first."""
     from sb.kernel.approvals.disclosure import LONGEST_UNOPENED
     from sb.kernel.calls.approval import OPEN, ApprovalState
+    from sb.operator.attention.inbox import InboxReader
 
     states: list[ApprovalState] = [] if everything else list(OPEN)
     if state:
@@ -67,8 +68,8 @@ def list_approvals(
         states = [ApprovalState(state)]
     queue = approval_queue(ctx)
     text = " ".join(words or ())
-    found = queue.ordered(states=states, words=text, limit=limit)
-    total = queue.count(states=states, words=text)
+    numbers = InboxReader(queue.log).by_stake(queue.numbers(states=states, words=text))
+    found, total = queue.listed(numbers[: limit or None]), len(numbers)
     now, piped = queue.now(), not fits_terminal()
     shown = [Request(queue.disclose(item), exact=piped) for item in found]
     if as_json:

@@ -273,7 +273,8 @@ class ToolSpec:
         timeout_ms: 100 to 60 000 ms. A passed value is a hard deadline for any class; the default one is hard
             only for tools with side effects.
         metadata: GOVERNANCE_METADATA keys are part of the contract, all others are free. `risk_dimension` (one of
-            RiskDimension) and `value_arg` (the argument that holds the amount) are part of the reversal.
+            RiskDimension) and `value_arg` (the argument that holds the amount) are part of the reversal, and so is
+            what that is in, if declared: `currency`, or `currency_arg` (the argument that names it).
         reversal: how what it did is undone; not part of the fingerprint, but of one of its own.
         declared: which fields were passed; filled in by the constructor.
 
@@ -362,6 +363,7 @@ class ToolSpec:
     def reversal_document(self) -> dict[str, Any]:
         """The reversal that an operator approves, as plain JSON: all that its fingerprint covers."""
         risk = {key: self.metadata.get(key) for key in ("risk_dimension", "value_arg")}
+        risk |= {key: self.metadata[key] for key in ("currency", "currency_arg") if key in self.metadata}
         return {"tool_id": self.tool_id, **self.resolved_reversal().to_dict(), **risk}
 
     def reversal_fingerprint(self) -> str:

@@ -1,12 +1,16 @@
-"""Effects of calls: what a request would do in a word, in a phrase, and why it waits."""
+"""Effects of calls: what a request would do in a word, in a phrase, how grave that is, and why it waits."""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Collection
+from functools import lru_cache
+from itertools import pairwise
 
-from sb.base.text import plain
+from sb.base.text import plain, shorten_middle
 from sb.kernel.approvals.disclosure import Disclosure
-from sb.kernel.calls.approval import CREDENTIALS_LEAVE, CREDENTIALS_READ, SENDS, SENT_AFTER_READING
+from sb.kernel.calls.approval import CREDENTIALS_LEAVE, CREDENTIALS_READ, MONEY, SENDS, SENT_AFTER_READING
 from sb.kernel.contracts import SafetyClass
 
 BETWEEN = " · "
@@ -26,6 +30,7 @@ _PHRASES: dict[str, str] = {
 }
 _NAMED = re.compile(r"[^\s,;:()\"']*[/.~@_$-][^\s,;:()\"']*")  # a path, a host, an option: no word of prose
 _SHORTEST_NAME = 4
+_LONGEST_ABOUT = 60  # characters of the object of a call in its reason
 _LONGEST_REASON = 400  # characters of a reason in which names are looked for: an agent can make it a megabyte
 _REDIRECTS = re.compile(r"^(?:\d|&)?>[>|]? ")  # what a shell does with an output
 # What a call does by the rule that asks for a person, the worst first: a word and a phrase.
@@ -37,39 +42,124 @@ _BY_RULE = {
 }
 
 
+# How grave an effect is, the gravest first, with its words: our parser's verbs, and those of tools' names.
+TIERS = {
+    "leaks": "leaks",
+    "destroys": (
+        "destroys deletes drops removes overwrites erases discards forgets rewrites replaces formats ends stops kills"
+        " reverts cancels"
+    ),
+    "sends": "sends publishes reveals merges copies",
+    "pays": "pays",
+    "changes": "",
+    "writes": "",  # on this machine, as its class says
+    "reads": "reads lists shows",
+}
+_TIER = {word: number for number, words in enumerate(TIERS.values()) for word in words.split()}
+_, _DESTROYS, SENDS_TIER, _PAYS, CHANGES, WRITES, READS = range(len(TIERS))
+# What a tool does by a word of its name, where its class says that it reaches or destroys something.
+_VERBS = {
+    "deletes": "delete del drop remove rm rmdir destroy purge erase wipe truncate unlink trash flush uninstall",
+    "stops": "terminate kill stop shutdown revoke",
+    "pays": "pay payout refund charge withdraw purchase buy wire donate transfer",
+    "publishes": "publish deploy release announce broadcast",
+    "sends": "send reply post share upload email mail notify invite message push forward",
+    "runs": "execute exec run shell eval",
+}
+_DOES = {verb: word for word, verbs in _VERBS.items() for verb in verbs.split()}
+_READING = frozenset("get list search find read view show describe query fetch lookup count".split())
+_TOKENS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+_MCP_NAME = re.compile(r"mcp__(.+?)__(.+)", re.DOTALL)
+
+
 def effect_word(safety_class: str) -> str:
     """The effect of a class of calls, in at most eight characters."""
-    return (
-        _EFFECTS.get(SafetyClass(safety_class), safety_class)
-        if safety_class in list(SafetyClass)
-        else safety_class
-    )
+    return _EFFECTS[SafetyClass(safety_class)] if safety_class in list(SafetyClass) else safety_class
+
+
+def effect_of(
+    tool_id: str,
+    safety_class: str,
+    rules: Collection[str] = (),
+    does: str = "",
+    name: str = "",
+    *,
+    pays: bool = False,
+) -> str:
+    """A call's effect in a word.
+
+    Args:
+        rules: that ask for a person. does: the parser's reason for a command line, or "".
+        name: the host's own name of the tool. pays: its contract declares an amount of money.
+    """
+    if worse := _by_rule(rules, safety_class):
+        return worse[0]
+    if safety_class not in (SafetyClass.DESTRUCTIVE, SafetyClass.NETWORK):
+        return effect_word(safety_class)
+    if tool_id.startswith(_SHELL):
+        verb = line_parts(does)[1].partition(" ")[0].rstrip(",")
+        return verb if verb and safety_class == SafetyClass.DESTRUCTIVE else effect_word(safety_class)
+    return "pays" if pays else _named(name or tool_id) or effect_word(safety_class)
+
+
+@lru_cache(maxsize=4096)
+def line_parts(does: str) -> tuple[str, str]:
+    """The program with its subcommand and options in the parser's reason for a line, and what that does.
+
+    Both "" where no part of the reason begins with a verb.
+    """
+    parts = does[:_LONGEST_REASON].split(": ")
+    for before, part in pairwise(parts):
+        verb = part.partition(" ")[0].rstrip(",")
+        if verb.endswith("s") and verb.isalpha() and len(verb) <= LONGEST_EFFECT:
+            return _REDIRECTS.sub("writes ", before), part
+    return "", ""
+
+
+def _named(name: str) -> str:
+    """What a tool does by its name; "" where no word of it says so, or it begins with one that reads."""
+    words = [word.lower() for word in _TOKENS.findall(mcp_tool(name)[1].rpartition(".")[2])]
+    if words and words[0] in _READING:
+        return ""
+    return next((_DOES[word] for word in words if word in _DOES), "")
+
+
+def effect_tier(word: str, safety_class: str) -> int:
+    """How grave an effect is, 0 for the gravest; a payment that nothing takes back counts as what destroys."""
+    tier = _TIER.get(word, WRITES if safety_class == SafetyClass.LOCAL_WRITE else CHANGES)
+    return _DESTROYS if tier == _PAYS and safety_class == SafetyClass.DESTRUCTIVE else tier
+
+
+def mcp_tool(name: str) -> tuple[str, str]:
+    """The server and the tool in a host's name of it; "" for the server of any other."""
+    named = _MCP_NAME.fullmatch(name)
+    return (named[1], named[2]) if named else ("", name)
 
 
 def request_effect(disclosed: Disclosure) -> str:
-    """A call's effect in a word: with credentials, of a destructive line the parser's verb, else its class's."""
-    if with_credentials := _with_credentials(disclosed):
-        return with_credentials[0]
-    if disclosed.approval.tool_id == _SHELL + SafetyClass.DESTRUCTIVE:
-        verb = command_does(disclosed).rpartition(": ")[2].partition(" ")[0]
-        if verb.endswith("s") and len(verb) <= LONGEST_EFFECT:
-            return verb
-    return effect_word(disclosed.approval.safety_class)
+    """A call's effect in a word: with credentials, of a destructive line the parser's verb, else its tool's or class's."""
+    asked = disclosed.approval
+    return effect_of(
+        asked.tool_id,
+        asked.safety_class,
+        tuple(rule for rule, _ in _reasons(disclosed)),
+        command_does(disclosed),
+        _argument(disclosed, "tool"),
+        pays=MONEY in asked.request,
+    )
 
 
 def request_effect_phrase(disclosed: Disclosure) -> str:
     """The same in a few words; "" where the reason says it."""
-    if with_credentials := _with_credentials(disclosed):
-        return with_credentials[1]
     safety_class = disclosed.approval.safety_class
-    return "" if safety_class in request_why(disclosed) else _PHRASES.get(safety_class, safety_class)
+    if worse := _by_rule([rule for rule, _ in _reasons(disclosed)], safety_class):
+        return worse[1]
+    return _PHRASES.get(safety_class, safety_class)
 
 
-def _with_credentials(disclosed: Disclosure) -> tuple[str, str] | None:
-    """The call's effect on credentials, if it is worse than that of its class."""
-    rules = {rule for rule, _ in _reasons(disclosed)}
-    destroys = disclosed.approval.safety_class == SafetyClass.DESTRUCTIVE
-    worse = (CREDENTIALS_LEAVE,) if destroys else _BY_RULE
+def _by_rule(rules: Collection[str], safety_class: str) -> tuple[str, str] | None:
+    """The effect on credentials or other hosts, if it is worse than that of the class."""
+    worse = (CREDENTIALS_LEAVE,) if safety_class == SafetyClass.DESTRUCTIVE else _BY_RULE
     return next((_BY_RULE[rule] for rule in worse if rule in rules), None)
 
 
@@ -80,23 +170,59 @@ def telling_words(call: str, why: str) -> tuple[str, ...]:
 
 
 def request_why(disclosed: Disclosure) -> str:
-    """The reason why a call waits: the parser's for a command line, unless only other rules ask; else the first.
+    """The reason why a call waits: what it does, unless only other rules ask; else the first of theirs.
 
-    A reason that names only the safety class says less than the parser.
+    A reason that names only the safety class says less than the parser, or the tool.
     """
-    reasons, does = _reasons(disclosed), command_does(disclosed)
-    if not does:
-        return reasons[0][1] if reasons else ""
+    reasons = _reasons(disclosed)
     others = [text for rule, text in reasons if rule not in list(SafetyClass)]
-    texts = [*others, does] if len(others) < len(reasons) or not others else others
-    return BETWEEN.join(_REDIRECTS.sub("writes ", text) for text in texts)
+    texts = [*others, _does(disclosed)] if len(others) < len(reasons) or not others else others
+    return BETWEEN.join(_REDIRECTS.sub("writes ", text) for text in texts if text)
+
+
+def _does(disclosed: Disclosure) -> str:
+    """What a call does: the parser's words of a command line, else its tool, what that does, and where."""
+    if line := command_does(disclosed):
+        return line
+    server, tool = mcp_tool(_argument(disclosed, "tool"))
+    if tool:
+        where = f" on {server}" if server else ""
+        return f"{tool}: {_verb(disclosed)} {_about(disclosed)}".rstrip() + where
+    request = disclosed.approval.request
+    about = plain(str(request.get("description") or ""), one_line=True).partition(". ")[0].rstrip(".")
+    name = plain(str(request.get("tool") or disclosed.approval.tool_id), one_line=True)
+    return f"{name}: {shorten_middle(about or f'{_verb(disclosed)} {_about(disclosed)}'.rstrip(), _LONGEST_ABOUT)}"
+
+
+def _verb(disclosed: Disclosure) -> str:
+    word = request_effect(disclosed)
+    return "reaches" if word == "network" else word
+
+
+def _about(disclosed: Disclosure) -> str:
+    """The object of a tool's call: the first text or number that it is given, of an MCP tool in its input."""
+    for item in disclosed.arguments:
+        if item.name in ("tool", "server", "why", "cwd"):
+            continue
+        try:
+            value = json.loads(item.text())
+        except (ValueError, RecursionError):
+            continue  # a part of it is hidden
+        values = value.values() if isinstance(value, dict) else (value,)
+        if told := next((it for it in values if isinstance(it, str | int | float) and it is not True), ""):
+            return shorten_middle(plain(str(told), one_line=True), _LONGEST_ABOUT)
+    return ""
+
+
+def _argument(disclosed: Disclosure, name: str) -> str:
+    return next((item.text() for item in disclosed.arguments if item.name == name), "").strip('"')
 
 
 def command_does(disclosed: Disclosure) -> str:
     """The parser's verb for a command line; "" for any other call."""
     if not disclosed.approval.tool_id.startswith(_SHELL):
         return ""
-    return next((item.text() for item in disclosed.arguments if item.name == "why"), "").strip('"')
+    return _argument(disclosed, "why")
 
 
 def _reasons(disclosed: Disclosure) -> list[tuple[str, str]]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.calls.call import ToolCall
+from sb.kernel.calls.consequence import money
 from sb.log.event import EVENT_COLUMNS
 from sb.log.kinds import BUDGET_EXCEEDED, TOOL_DISPATCH, TOOL_POLICY_BLOCKED
 
@@ -34,6 +35,7 @@ def background(queue: ApprovalQueue, call: ToolCall) -> dict[str, Any]:
         "step": call.step,
         "history": _history(queue, ctx.run_id),
         "earlier": _earlier(queue, ctx.agent_name, call.tool_id),
+        **money(call),
     }
     return {key: value for key, value in request.items() if value}
 

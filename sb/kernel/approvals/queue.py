@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import json
+from collections.abc import Collection, Sequence
 from enum import StrEnum
+from typing import Any, NamedTuple
 
 from sb.base.secrets.redaction import one_line
 from sb.base.sources import MICROSECONDS, micros
@@ -12,8 +14,8 @@ from sb.errors import NotFoundError
 from sb.kernel.approvals.disclosure import Disclosure, disclose
 from sb.kernel.calls.approval import (
     APPROVAL_COLUMNS,
-    CREDENTIALS_LEAVE,
     GRANT_COLUMNS,
+    MONEY,
     OPEN,
     Approval,
     ApprovalState,
@@ -37,33 +39,55 @@ _PAYLOAD = f"CASE WHEN json_valid(e.payload) THEN {_READ} ELSE coalesce(e.payloa
 _SEARCHED = f"a.id || ' ' || a.agent || ' ' || a.tool_id || ' ' || a.run_id || ' ' || a.decided_by || ' ' || a.reason || ' ' || {_PAYLOAD}"
 
 
+# What a list of requests is ranked by, read without a look at the rest of a payload; of a command line its arguments apart.
+_SHELLS = "host.shell."
+_ARGS = f"""CASE WHEN substr(a.tool_id, 1, {len(_SHELLS)}) <> '{_SHELLS}' THEN json_extract(e.payload, '$.args') END"""
+_ROW_FACTS = "a.number, a.id, a.agent, a.tool_id, a.safety_class, a.run_id, a.requested_at, a.expires_at"
+_READ_FACTS = f"{_ARGS}, " + ", ".join(
+    f"json_extract(e.payload, '$.{name}')"
+    for name in ("reasons", MONEY, "args.command", "args.why", "args.cwd")
+)
+
+
+class RequestFacts(NamedTuple):
+    """Facts about a request that never change and that lists of many rank and group it by; of a damaged one few.
+
+    Args:
+        requested_at, expires_at: microseconds since the epoch.
+        reasons, args, money: JSON, None where there is none; of a command line not its arguments.
+        command, does, cwd: of a command line; an agent may have given any value.
+    """
+
+    number: int
+    id: str
+    agent: str
+    tool_id: str
+    safety_class: str
+    run_id: str
+    requested_at: int
+    expires_at: int
+    args: str | None = None
+    reasons: str | None = None
+    money: str | None = None
+    command: Any = None
+    does: Any = None
+    cwd: Any = None
+
+
 class Order(StrEnum):
     """Order of waiting requests; ties go by expiry.
 
     NEWEST: those that wait by when they were asked for, the others by when they ended, the latest first.
-    EFFECT: what sends credentials away first, then what destroys, then by class; of one class the tools first
-    that few requests ask for, and of command lines those that do what few others do.
     """
 
     EXPIRY = "soonest to expire"
-    EFFECT = "effect"
     AGENT = "agent"
     NEWEST = "newest"
 
 
-_DOES = (  # what a host's command line does, in our parser's words
-    "CASE WHEN a.tool_id LIKE 'host.shell.%' AND json_valid(e.payload) THEN json_extract(e.payload, '$.args.why') END"
-)
-_RARE = f"count(*) OVER (PARTITION BY a.tool_id, {_DOES})"
-_LEAKS = (
-    f"(instr(e.payload, '\"{CREDENTIALS_LEAVE}\"') AND json_valid(e.payload) AND EXISTS (SELECT 1 FROM json_each(e.payload, '$.reasons')"
-    f" WHERE json_extract(value, '$.rule') = '{CREDENTIALS_LEAVE}'))"
-)
 _ENDED = "a.state <> 'waiting' OR a.expires_at <= ? OR a.requested_at > ?"
 _ORDERS = {
     Order.EXPIRY: "",
-    Order.EFFECT: f" NOT {_LEAKS}, CASE a.safety_class WHEN 'destructive' THEN 0 WHEN 'network' THEN 1 WHEN 'local_write' THEN 2"
-    f" ELSE 3 END, {_RARE}, a.tool_id,",
     Order.AGENT: " a.agent,",
     Order.NEWEST: f" CASE WHEN {_ENDED} THEN coalesce(a.decided_at, a.expires_at) ELSE a.requested_at END DESC,",
 }
@@ -136,7 +160,7 @@ class ApprovalQueue:
     ) -> list[int]:
         """The numbers of all that `page` would list: those that wait first, in this order, then the newest."""
         where, parameters = self._where(states, words)
-        source = _FROM if words.split() or order is Order.EFFECT else "FROM approvals AS a"
+        source = _FROM if words.split() else "FROM approvals AS a"
         sql = (
             f"SELECT a.number {source} WHERE {where}"
             f" ORDER BY {_ENDED},{_ORDERS[order]} CASE a.state WHEN 'waiting' THEN a.expires_at END, CASE a.state WHEN 'waiting' THEN a.number END,"
@@ -145,20 +169,8 @@ class ApprovalQueue:
         ends = self._bounds() * (2 if order is Order.NEWEST else 1)
         return [row[0] for row in self.log.database.query(sql, (*parameters, *ends))]
 
-    def ordered(
-        self,
-        *,
-        states: Collection[ApprovalState] = (),
-        words: str = "",
-        order: Order = Order.EXPIRY,
-        limit: int = 0,
-    ) -> list[Approval]:
-        """The first of `numbers`, in its order.
-
-        Args:
-            limit: at most so many; 0 for all.
-        """
-        numbers = self.numbers(states=states, words=words, order=order)[: limit or None]
+    def listed(self, numbers: Sequence[int]) -> list[Approval]:
+        """The approvals with these numbers, in this order."""
         found: dict[int, Approval] = {}
         for start in range(0, len(numbers), MOST_NUMBERED):
             found |= self.numbered(numbers[start : start + MOST_NUMBERED])
@@ -170,6 +182,20 @@ class ApprovalQueue:
         rows = self.log.database.query(f"{SELECT_APPROVALS} WHERE a.number IN ({marks})", tuple(numbers))
         bounds = self._bounds()
         return {approval.number: self._listed(approval, bounds) for approval in map(approval_of, rows)}
+
+    def facts(self, known: Collection[int] = ()) -> tuple[list[int], list[RequestFacts]]:
+        """The numbers of all requests that wait, and the facts of those whose number is not known."""
+        where, parameters = self._where((ApprovalState.WAITING,), "")
+        found = self.log.database.query(f"SELECT a.number FROM approvals AS a WHERE {where}", parameters)
+        numbers = [row[0] for row in found]
+        fresh = json.dumps([number for number in numbers if number not in known])
+        if fresh == "[]":
+            return numbers, []
+        where = f"{_FROM} WHERE a.number IN (SELECT value FROM json_each(?)) AND coalesce(json_valid(e.payload), 0)"
+        rows = self.log.database.query(f"SELECT {_ROW_FACTS}, {_READ_FACTS} {where}", (fresh,))
+        if len(rows) < len(numbers) - len(known):
+            rows += self.log.database.query(f"SELECT {_ROW_FACTS} {where} = 0", (fresh,))
+        return numbers, list(map(RequestFacts._make, rows))
 
     def waiting_by_run(self) -> dict[str, int]:
         """Counts of waiting requests, by the run that asked first."""

@@ -25,6 +25,7 @@ STANDING_S = 10 * 365 * 86_400  # seconds; until it is revoked, as good as alway
 # Rules of reasons for which a person has to agree: credentials leave, are read, or were read before something leaves;
 # and a file or a body is sent to another host, in whatever session.
 CREDENTIALS_LEAVE, CREDENTIALS_READ, SENT_AFTER_READING, SENDS = "flow", "secret", "upload", "sends"
+MONEY = "money"  # in the request's event: the amount that its tool's contract declares, with its currency
 # Rules of reasons: a command is to run outside of confinement, or to write what decides about more than itself; and it
 # is to write another place outside of the project.
 OUTSIDE_CONFINEMENT, WRITES_OUTSIDE = "outside", "writes_outside"

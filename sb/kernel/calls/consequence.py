@@ -6,16 +6,20 @@ Source: the survival layer, section 1: blast radius is hard, a ceiling of irreve
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from math import isfinite
+from typing import Any, NamedTuple
 
-from sb.kernel.calls.approval import IRREVERSIBLE, OVER_CEILING, STANDING
+from sb.kernel.calls.approval import IRREVERSIBLE, MONEY, OVER_CEILING, STANDING
 from sb.kernel.calls.call import Refused, ToolCall
 from sb.kernel.contracts import ToolErrorCode
+from sb.kernel.registry.arguments import masked_args
 from sb.kernel.reversibility.contracts import ReversalClass
 from sb.kernel.reversibility.mutations import Reversibility
 from sb.kernel.run_context import RiskDimension
 
 Ceilings = Mapping[RiskDimension, float]
+
+_LONGEST_CURRENCY = 8
 
 
 class Consequences(NamedTuple):
@@ -135,3 +139,17 @@ def _value(call: ToolCall, *, strict: bool) -> float:
         )
         raise Refused(ToolErrorCode.VALIDATION_ERROR, reason, "value_arg")
     return 0.0
+
+
+def money(call: ToolCall) -> dict[str, Any]:
+    """The amount that a call moves, as its events record it, where its contract declares one; else {}."""
+    if call.tool.risk_dimension is not RiskDimension.MONEY:
+        return {}
+    declared, args = call.spec.metadata, masked_args(call.spec, call.args)
+    amount = args.get(str(declared.get("value_arg")))
+    if isinstance(amount, bool) or not isinstance(amount, int | float) or not isfinite(amount):
+        return {}
+    currency = args.get(str(declared.get("currency_arg"))) or declared.get("currency")
+    if not isinstance(currency, str) or len(currency) > _LONGEST_CURRENCY:
+        currency = ""
+    return {MONEY: {"amount": amount, "currency": currency.upper()}}

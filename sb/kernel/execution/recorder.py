@@ -11,6 +11,7 @@ from sb.errors import SBError
 from sb.kernel.approvals.gate import ApprovalGate
 from sb.kernel.baselines.seen import SeenContracts
 from sb.kernel.calls.call import Refused, ToolCall
+from sb.kernel.calls.consequence import money
 from sb.kernel.calls.host_questions import SUMMED_UP, asked_facts, lapsed_facts
 from sb.kernel.calls.intents import (
     LEAVES_NOTHING,
@@ -233,7 +234,7 @@ class Recorder:
         facts |= call.notes
         if call.performed_by and call.ctx.metadata.get(SUBAGENT):
             facts[SUBAGENT] = call.ctx.metadata[SUBAGENT]
-        untrusted = {"args": call.shown_args()} | ({"step": call.step} if call.step else {})
+        untrusted = {"args": call.shown_args(), **money(call)} | ({"step": call.step} if call.step else {})
         irreversible = call.spec.effective_class is SafetyClass.DESTRUCTIVE or bool(call.approval_id)
         with self.log.write(power=self._power or irreversible) as write:
             self.refuse_killed(call, write.execute)  # a kill committed before this precedes the call

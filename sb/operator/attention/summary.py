@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import field
 from typing import Any
 
 from sb.base.duration import human_age
@@ -24,7 +26,7 @@ from sb.kernel.review.findings import (
 from sb.kernel.review.host_sessions import MCP_HOST, ConnectedAgent, connected_agents
 from sb.kernel.review.verification_record import verification_state
 from sb.log.event_log import EventLog
-from sb.operator.attention.needs import NOUNS, NeedsReader
+from sb.operator.attention.inbox import NOUNS, InboxReader
 from sb.present.home import verified_words
 from sb.present.needs import NEED, Need
 from sb.present.states import tone_of
@@ -52,6 +54,7 @@ class Summary:
         installed: hosts that an install connected, whether or not they have called since.
         findings: what binds the agents, and whether the log and the operators can be relied on.
         verified: when the log was, in words.
+        groups: the key of each thing that needs a person to that of its alike ones.
         now: microseconds since the epoch.
     """
 
@@ -64,6 +67,7 @@ class Summary:
     installed: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
     verified: str = ""
+    groups: dict[str, str] = field(default_factory=dict)
     now: int = 0
 
     @property
@@ -140,11 +144,20 @@ class Summary:
 
     def _needs(self, width: int) -> Iterator[str]:
         yield fit(self._headline(), width) if width else self._headline()
-        listed = self.items[: MOST_NEEDS if self.total <= MOST_NEEDS else MOST_NEEDS - 1]
-        for item in listed:
-            yield _item_line(item, width)
-        if self.total > len(listed):
-            yield f"  and {self.total - len(listed):,} more: sb console"
+        sizes = Counter(self.groups.values())
+        firsts: dict[str, Need] = {}
+        for item in self.items:
+            firsts.setdefault(self.groups[item.key], item)
+        listed = list(firsts)
+        if len(listed) > MOST_NEEDS:
+            stops = [group for group in listed if firsts[group].kind == "kill"][
+                :1
+            ]  # last, and never out of sight
+            listed = [*listed[: MOST_NEEDS - 1 - len(stops)], *stops]
+        for group in listed:
+            yield _item_line(firsts[group], width, sizes[group] - 1)
+        if more := self.total - sum(sizes[group] for group in listed):
+            yield f"  and {more:,} more: sb console"
 
     def _headline(self) -> str:
         """Counts of what needs a person, kind by kind."""
@@ -196,7 +209,7 @@ def summary(config: Config) -> Summary:
 def _read(config: Config, log: EventLog) -> Summary:
     now = int(log.clock.now() * MICROSECONDS)
     authority = open_authority(config, log)
-    found = NeedsReader(log).all_needs(config, authority, most=MOST_LISTED)
+    found = InboxReader(log).all_needs(config, authority, most=MOST_LISTED)
     return Summary(
         str(config.database),
         True,
@@ -207,6 +220,7 @@ def _read(config: Config, log: EventLog) -> Summary:
         installed_hosts(config.home),
         (*found.problems, *_findings(config, log, authority)),
         verified_words(verification_state(log), now)[0],
+        found.groups,
         now,
     )
 
@@ -231,9 +245,10 @@ def _place(connected: ConnectedAgent) -> str:
     return f" in {connected.project_name}" if connected.project else ""
 
 
-def _item_line(item: Need, width: int) -> str:
+def _item_line(item: Need, width: int, alike: int) -> str:
     """A badge, the object, who, when, and the id; on a terminal its beginning, which names it as well."""
     badge, text = padded(item.state.word, BADGE), plain(item.object, one_line=True)
+    text += f" (and {alike:,} alike)" if alike else ""
     if not width:
         cells = (badge, text, item.reason, item.who, item.when, item.id)
         return "  " + "  ".join(cell for cell in cells if cell)

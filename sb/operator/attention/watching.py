@@ -11,7 +11,7 @@ from sb.config import Config
 from sb.errors import SBError, StoreError
 from sb.kernel.review.findings import Status, log_standing
 from sb.log.event_log import EventLog
-from sb.operator.attention.needs import NeedsReader
+from sb.operator.attention.inbox import InboxReader
 from sb.present.needs import Need, broken
 from sb.present.states import state
 from sb.runtime.parts import open_authority
@@ -38,7 +38,7 @@ class Watcher:
         self._file: tuple[int, int] | None = None
         self._version = -1
         self._looked_at = 0.0
-        self._reader: NeedsReader | None = None
+        self._reader: InboxReader | None = None
         self._known: frozenset[str] = frozenset()
         self._started = False
         self._count = 0
@@ -97,7 +97,7 @@ class Watcher:
     def _look(self) -> Iterator[Need]:
         log = self._opened()
         most = EVERYTHING if self._started else MOST_AT_START
-        self._reader = self._reader or NeedsReader(log)
+        self._reader = self._reader or InboxReader(log)
         authority = open_authority(self._config, log)
         found = self._reader.all_needs(self._config, authority, most=most, known=self._known)
         checks = [broken("kill", "kill switch", finding, "sb kill list") for finding in found.problems]
