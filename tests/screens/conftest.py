@@ -114,7 +114,7 @@ class Console:
 
         What holds is often asked of the whole screen, as text: looks that fail come further and further apart.
         """
-        end, calm, pause_s, failed_s = time.monotonic() + 60, 0, BLINK_S, FRAME_S / 4
+        end, calm, pause_s, failed_s = time.monotonic() + float(os.environ.get("T", 60)), 0, BLINK_S, FRAME_S / 4
         while True:
             await asyncio.sleep(pause_s)
             busy = self._busy()
