@@ -31,8 +31,8 @@ def console(
     ctx: typer.Context,
     screen: Annotated[
         str,
-        typer.Argument(help="Screen for --plain: home, approvals, contracts, recovery…"),
-    ] = "home",
+        typer.Argument(help="Screen for --plain: inbox, agents, log, contracts…"),
+    ] = "inbox",
     plain: Annotated[
         bool,
         typer.Option("--plain", help="Print one screen as plain lines, and exit."),
