@@ -127,8 +127,8 @@ def grant_document(grant: Grant, now: int) -> list[Field]:
     return [Field(f"{grant.tool_id}, for {grant.agent}"), *fields_for(GRANT, grant, now)]
 
 
-REVOKES = "x on Approvals revokes it until then."
-_OF_REVERSALS = "Press `a` on the Recovery screen to approve and run this reversal."
+REVOKES = "x among the decisions revokes it until then."
+_OF_REVERSALS = "Press `a` on the reversal in the Inbox to approve and run it."
 
 
 def unapprovable(chosen: Sequence[Disclosure], opened: set[str]) -> str:
