@@ -195,6 +195,13 @@ class Console:
         await self.until(pilot, lambda: section.handler is not None and section.handler.reference == found)
         await self.press(pilot)
 
+    async def mark(self, pilot: Pilot[None], *references: str) -> None:
+        """Mark these things in the Inbox, and stay on the last."""
+        for reference in references:
+            await self.point(pilot, reference)
+            await self.press(pilot, "space")
+        await self.point(pilot, references[-1])
+
     def text(self) -> str:
         """What is on screen, line by line."""
         visible_screen_stack.set(self.app._background_screens)  # what lies below a dialog, as for a terminal

@@ -11,6 +11,7 @@ from sb.screens import keys_in_order
 from sb.screens.decision import DecisionScreen
 from sb.screens.dialogs import ResultScreen
 from sb.screens.document_view import DocumentView
+
 RecoveryScreen = object
 from sb.screens.state.document import Field
 from sb.screens.state.records import Records
