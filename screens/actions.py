@@ -191,14 +191,14 @@ ACTIONS = (
         "n",
         "refused",
         "Go to the next call that was refused or is unknown.",
-        ("runs", *VIEWS["log"]),
+        ("runs", "log", "calls"),
     ),
     Action(
         "next_waiting(-1)",
         "N",
         "refused before",
         "Go to the refused or unknown call before.",
-        ("runs", *VIEWS["log"]),
+        ("runs", "log", "calls"),
     ),
     Action(
         "next_waiting(1)",

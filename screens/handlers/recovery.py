@@ -8,7 +8,6 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from sb.screens.deciding import DRY_RUN
-from sb.screens.dialogs import ResultScreen
 from sb.screens.handlers.handler import Handler
 from sb.screens.state.approvals import unapprovable
 from sb.screens.state.document import Document
@@ -316,6 +315,8 @@ class RecoveryHandler(Handler[ReadItem]):
         if verb == "not_happened" or intent.reverses:
             given("")
         else:
+            from sb.screens.dialogs import ResultScreen  # not before the first screen is there
+
             self.screen.app.push_screen(ResultScreen(item.call.object), given)
 
     def _record(self, verb: str, item: Item, by: Decider, reason: str, result: str) -> str:

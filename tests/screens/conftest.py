@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sb.screens.actions import SECTIONS, TABS, VIEWS
 from sb.screens.app import ConsoleApp
 from sb.screens.dialogs import PassphraseScreen
 from sb.screens.document_view import DocumentView
+from sb.screens.inbox import InboxScreen
 from sb.screens.state.document import CONTINUED, HANGING
 from sb.screens.state.records import Records
 from textual._compositor import Compositor
@@ -29,6 +31,7 @@ from textual.widgets import Input
 from sb.base.sources import CountingIds, SteeredClock
 from sb.config import current_config
 from sb.kernel import RunBudget, RunContext, SafetyClass, ToolResult
+from sb.present.needs import Need
 from sb.runtime import Runtime, open_runtime
 from tests.conftest import approve_tools
 
@@ -170,6 +173,34 @@ class Console:
             self.app.simulate_key(key)
             await self._rest(lambda: True)
         self._paint()
+
+    async def visit(self, pilot: Pilot[None], view: str) -> None:
+        """Go to a view by the key of its place, and on through the views before it."""
+        place = TABS.get(view, view)
+        steps = list(VIEWS.get(place, (view,))).index(view)
+        number = list(SECTIONS).index(place) + 1
+        await self.press(pilot, str(number), *["right_square_bracket"] * steps)
+        assert self.at(view)
+
+    async def point(self, pilot: Pilot[None], text: str) -> None:
+        """Go to the one thing in the Inbox whose id or object has this text, wherever it stands."""
+        await self.visit(pilot, "inbox")
+        section = self.app.section
+        assert isinstance(section, InboxScreen)
+        entries = section.lines.entries_of(section.lines.keys)
+        needs = {it.key: it for it in entries if isinstance(it, Need)}
+        needs |= self.records.describe([it for it in entries if not isinstance(it, Need)])
+        [found] = {it.reference for it in needs.values() if text == it.reference or text in it.object}
+        section.find(found)
+        await self.until(pilot, lambda: section.handler is not None and section.handler.reference == found)
+        await self.press(pilot)
+
+    async def mark(self, pilot: Pilot[None], *references: str) -> None:
+        """Mark these things in the Inbox, and stay on the last."""
+        for reference in references:
+            await self.point(pilot, reference)
+            await self.press(pilot, "space")
+        await self.point(pilot, references[-1])
 
     def text(self) -> str:
         """The text on screen, line by line."""

@@ -42,18 +42,19 @@ def test_without_a_terminal_it_points_to_plain_lines(sb: CommandLine) -> None:
 def test_plain_lines_hold_what_the_screens_show(sb: CommandLine, agents: Agents) -> None:
     agents.clock.time = time.time()  # what was asked for later than now is expired
     agents.work(2)
-    approval_id = agents.pay()
+    agents.pay()
     agents.change_contract()
     agents.call("bank.hang", {"text": "x"})
     agents.runtime.brain("clerk").remember("the office is in Bonn")
     agents.runtime.entity("clerk").checkpoint("before the release")
     expected = {
-        "home": "destroys  bank.pay to=bob",
-        "approvals": approval_id,
-        "contracts": "changed   bank.look",
-        "recovery": "bank.hang",
+        "inbox": "bank.pay to=bob",
+        "agents": "clerk",
         "runs": "keep the books",
         "log": "bank.look account=DE-1",
+        "calls": "bank.hang text=x",
+        "decisions": "contracts of bank.hang",
+        "contracts": "changed   bank.look",
         "memory": "the office is in Bonn",
         "checkpoints": "before the release",
     }
@@ -73,7 +74,7 @@ def test_many_rows_are_cut_and_said_so(sb: CommandLine, agents: Agents) -> None:
 
 
 def test_starting_loads_only_what_the_first_screen_needs() -> None:
-    script = "import sb.cli, sb.commands.console, sb.screens.app, sb.screens.home, sys; print(*sys.modules)"
+    script = "import sb.cli, sb.commands.console, sb.screens.app, sb.screens.inbox, sys; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
     assert "textual.app" in loaded
@@ -119,16 +120,16 @@ class Terminal:
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
 
-def test_in_a_real_terminal_it_shows_home_follows_a_resize_and_quits(agents: Agents, home: Path) -> None:
+def test_in_a_real_terminal_it_shows_the_inbox_follows_a_resize_and_quits(agents: Agents, home: Path) -> None:
     agents.work(2)
     terminal = Terminal(home, 80, 24)
     terminal.read_until("Nothing waits for you")
     terminal.read_until("read-only")
-    terminal.type("7")
+    terminal.type("3")
     terminal.read_until("bank.look account=DE-1")
     terminal.seen = ""
     terminal.resize(140, 40)
-    terminal.read_until("7 Log")
+    terminal.read_until("3 Activity")
     terminal.type("q")
     assert terminal.wait() == 0
 
