@@ -24,7 +24,7 @@ from sb.log.event import Event
 from sb.log.event_log import EventLog
 from sb.log.kinds import TOOL_DISPATCH
 from sb.present.decisions import approving_first
-from sb.present.recovery import NO_UNDO, Item, shown_state
+from sb.present.recovery import NO_UNDO, Item, argument_text, shown_state
 from sb.present.times import date_and_time, when
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 LONGEST_ARGS = 2_000  # characters of a reversal's arguments in a question
 LONGEST_OBJECT = 200  # characters of what is undone in a question
 MOST_PLANS = 20  # in a question
+HIDDEN = "Hidden"  # the field that says that there are secrets
 
 
 @frozen
@@ -226,8 +227,13 @@ def _reversal_fields(ref: MutationRef, arguments: tuple[Argument, ...], reveal: 
     if not arguments:
         return [Field("Undo", f"by {ref.reversal_tool}"), Field("with, redacted", args_text(ref))]
     given = [
-        Field(f"with {argument.name}", argument.text(reveal=reveal), whole=True) for argument in arguments
+        Field(f"with {argument.name}", argument_text(argument, reveal=reveal), whole=True)
+        for argument in arguments
     ]
+    if reveal or any(
+        argument_text(argument, reveal=False) != argument.text(reveal=True) for argument in arguments
+    ):
+        given.append(Field(HIDDEN, f"secrets: S {'hides' if reveal else 'shows'} them"))
     return [Field("Undo", f"by {ref.reversal_tool}"), *given]
 
 
@@ -273,7 +279,7 @@ class Asked:
 
     Args:
         result: what a call in doubt gave, as JSON; "" where nobody was asked.
-        detail: what was read of the item. reveal: show the secrets in the reversal's arguments.
+        detail: what was read of the item.
         others: the operators who could approve after this one.
         now: microseconds since the epoch.
     """
@@ -282,17 +288,17 @@ class Asked:
     detail: Detail
     dry_run: DryRun | None = None
     result: str = ""
-    reveal: bool = False
     others: Sequence[str] = ()
 
-    @property
-    def reversal(self) -> str:
+    def reversal(self, *, reveal: bool) -> str:
         """The reversing tool, with its arguments."""
         ref = self.detail.ref
         if ref is None or not ref.reversal_tool:
             return ""
         arguments = _arguments(self.detail, self.dry_run)
-        given = ", ".join(f"{argument.name} = {argument.text(reveal=self.reveal)}" for argument in arguments)
+        given = ", ".join(
+            f"{argument.name} = {argument_text(argument, reveal=reveal)}" for argument in arguments
+        )
         return f"{ref.reversal_tool} is called with {shorten_middle(given or args_text(ref), LONGEST_ARGS)}"
 
 
@@ -300,7 +306,7 @@ def recovery_question(verb: str, item: Item, asked: Asked) -> Question:
     """The question before an item is approved, undone, dismissed or settled."""
     about = item.about
     performs = verb in PERFORMING
-    done = asked.reversal if performs else ""
+    done, shown = (asked.reversal(reveal=reveal) if performs else "" for reveal in (False, True))
     facts = [("Undoes", shorten(item.call.object, LONGEST_OBJECT))] if done else []
     facts += [("Agent", item.who), ("Call", f"{about.tool_id} ({about.call_id})")]
     if isinstance(about, Escalation):
@@ -315,7 +321,13 @@ def recovery_question(verb: str, item: Item, asked: Asked) -> Question:
     looked = asked.dry_run
     no = f"the dry run says no: {looked.detail}" if verb == "undo" and looked and not looked.ok else ""
     return Question(
-        _TITLES[verb], (done or item.call.object,), tuple(facts), consequence, (item.name,), refused=no
+        _TITLES[verb],
+        (done or item.call.object,),
+        tuple(facts),
+        consequence,
+        (item.name,),
+        refused=no,
+        revealed=(shown,) if shown != done else (),
     )
 
 

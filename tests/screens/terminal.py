@@ -11,6 +11,7 @@ import struct
 import sys
 import termios
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pyte
@@ -55,12 +56,11 @@ class Terminal:
             assert time.monotonic() < end, self.seen[-500:]
             self.read(0.5)
 
-    def rest(self, *texts: str) -> None:
-        """Read until all of these are on screen, and nothing more is written for a moment."""
+    def rest(self, holds: Callable[[pyte.Screen], bool]) -> None:
+        """Read until this holds for the screen, and nothing more is written for a moment."""
         end = time.monotonic() + 60
-        while not all(text in "\n".join(self.screen.display) for text in texts) or self.read(QUIET_S):
+        while self.read(QUIET_S) or not holds(self.screen):
             assert time.monotonic() < end, "\n".join(self.screen.display)
-            self.read(QUIET_S)
 
     def type(self, keys: str) -> None:
         self.seen = ""
@@ -75,6 +75,12 @@ class Terminal:
             self.seen += ""
         os.close(self.fd)
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+def bold(screen: pyte.Screen, number: int = 0) -> str:
+    """What is bold in a line, such as the active tab in the first."""
+    cells = (screen.buffer[number][column] for column in range(screen.columns))
+    return "".join(cell.data if cell.bold else " " for cell in cells).strip()
 
 
 def invisible(screen: pyte.Screen) -> list[str]:
