@@ -172,7 +172,7 @@ class PassphraseScreen(Dialog[str | None]):
         with VerticalScroll(classes="dialog", can_focus=False):
             yield Static(safe(self._prompt), classes="title")
             yield Input(self._typed, password=True, id="passphrase", select_on_focus=False)
-            yield Static("enter unlocks the key until the console closes; esc cancels")
+            yield Static("enter unlocks the key until it locks again or the console closes; esc cancels")
 
     @on(Input.Submitted)
     def _entered(self, message: Input.Submitted) -> None:
