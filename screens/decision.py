@@ -102,7 +102,6 @@ class TwoSteps(Dialog[Answer]):
         Binding("down", "scroll_line(1)", show=False),
     ]
     needs_reason: ClassVar[str] = NEEDS_REASON
-    verb: ClassVar[str] = "does it"
 
     def __init__(self, drafts: MutableMapping[str, str], key: str, typed: str = "") -> None:
         super().__init__()
@@ -128,9 +127,19 @@ class TwoSteps(Dialog[Answer]):
         return ""
 
     @property
+    def verb(self) -> str:
+        """What the key of the second step does."""
+        return "does it"
+
+    @property
     def word(self) -> str:
         """The word to type for confirmation; "" where a key is enough."""
         return ""
+
+    @property
+    def tone(self) -> str:
+        """The colour of border and title: "danger" where a word has to be typed."""
+        return "danger" if self.word else ""
 
     @property
     def more_keys(self) -> str:
@@ -200,7 +209,8 @@ class TwoSteps(Dialog[Answer]):
         body = self.query_one("#dialog")
         body.border_title = safe(self.title_text, one_line=True)
         body.border_subtitle = "2 of 2" if confirming else "1 of 2"
-        body.set_class(bool(self.word), "-danger")
+        body.set_class(self.tone == "danger", "-danger")
+        body.set_class(self.tone == "ok", "-ok")
         self.say_wrong(self.refused)
         self._look_soon()
 
@@ -345,6 +355,14 @@ class DecisionScreen(TwoSteps[str | None]):
     @property
     def title_text(self) -> str:
         return self.question.title
+
+    @property
+    def verb(self) -> str:
+        return self.question.does
+
+    @property
+    def tone(self) -> str:
+        return self.question.tone or super().tone
 
     @property
     def word(self) -> str:

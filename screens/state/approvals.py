@@ -177,9 +177,12 @@ def question(
         _consequence(verb, asked, count, others),
         tuple(_name(item) for item in about),
         revealed=objects(reveal=True) if hidden else (),
+        does=_DOES[verb],
+        tone="ok" if verb == "approve" else "danger",
     )
 
 
+_DOES = {"approve": "approves", "deny": "denies", "revoke": "revokes"}
 _HIDDEN = "secrets in data; S shows them in step 2"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,8 @@ from sb.errors import SBError
 from sb.kernel.approvals.disclosure import Argument, Disclosure
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.calls.intents import Intent
-from sb.kernel.recovery_loop.escalations import Escalation, EscalationState
-from sb.kernel.reversibility.contracts import MutationRef
+from sb.kernel.recovery_loop.escalations import Escalation, Escalations, EscalationState
+from sb.kernel.reversibility.contracts import MutationRef, MutationState, RecoveryApprovalMode
 from sb.kernel.reversibility.mutations import MutationStore
 from sb.log.event import Event
 from sb.log.event_log import EventLog
@@ -66,6 +67,7 @@ class Detail:
         ref: what the call changed. call: all about the call. called_at: in microseconds since the epoch.
         undoing: what a reversal in doubt was to undo; "" for other calls.
         request: for the reversal, where one waits or may still be used.
+        people: how many have to approve a reversal. agreed: the one of several who has already.
     """
 
     key: int
@@ -75,6 +77,8 @@ class Detail:
     undoing: str = ""
     request: Disclosure | None = None
     called_at: int | None = None
+    people: int = 1
+    agreed: str = ""
 
 
 def read_detail(log: EventLog, item: Item) -> Detail:
@@ -91,7 +95,23 @@ def read_detail(log: EventLog, item: Item) -> Detail:
         request = _request(log, item)
     except SBError as error:
         return Detail(item.key, None, call, error.message, called_at=called_at)
-    return Detail(item.key, ref, call, undoing=undoing, request=request, called_at=called_at)
+    people, agreed = _people(log, item, ref)
+    return Detail(item.key, ref, call, "", undoing, request, called_at, people, agreed)
+
+
+def _people(log: EventLog, item: Item, ref: MutationRef | None) -> tuple[int, str]:
+    """How many people have to approve the reversal of an item, and who of several has."""
+    about = item.about
+    if isinstance(about, MutationRef):  # an undo that waits for the second person is an escalation of its own
+        waiting = (
+            found for found in Escalations(log).page(limit=0) if found.mutation_id == about.mutation_id
+        )
+        about = next((found for found in waiting if found.undecided), about)
+    if isinstance(about, Escalation):
+        return about.people, about.decided_by
+    declared = json.loads(about.reversal or "{}") if isinstance(about, Intent) else {}
+    mode = ref.recovery_approval_mode if ref else declared.get("recovery_approval_mode")
+    return 2 if mode == RecoveryApprovalMode.DUAL_CONTROL else 1, ""
 
 
 def _call_fields(events: Sequence[Event]) -> list[Field]:
@@ -263,6 +283,14 @@ _TITLES = {
     "not_happened": "It did not happen",
     "compensate": "It happened, undo it",
 }
+_DOES = {
+    "approve": "undoes it",
+    "undo": "undoes it",
+    "dismiss": "dismisses it",
+    "happened": "records it",
+    "not_happened": "records it",
+    "compensate": "records and undoes it",
+}
 _CONSEQUENCES = {
     "approve": _REVERSES,
     "undo": _REVERSES,
@@ -316,8 +344,9 @@ def recovery_question(verb: str, item: Item, asked: Asked) -> Question:
     if asked.result:
         facts.append(("It gave", shorten(asked.result, LONGEST_ARGS)))
     consequence = _CONSEQUENCES[verb]
-    if verb == "approve" and isinstance(about, Escalation) and about.people > 1 and not about.decided_by:
-        consequence = approving_first(about.people, asked.others)
+    if performs and asked.detail.people > 1 and not asked.detail.agreed:
+        first = approving_first(asked.detail.people, asked.others)
+        consequence = f"It is recorded as done. {first}" if verb == "compensate" else first
     looked = asked.dry_run
     no = f"the dry run says no: {looked.detail}" if verb == "undo" and looked and not looked.ok else ""
     return Question(
@@ -328,6 +357,8 @@ def recovery_question(verb: str, item: Item, asked: Asked) -> Question:
         (item.name,),
         refused=no,
         revealed=(shown,) if shown != done else (),
+        does=_DOES[verb],
+        tone="ok" if performs else "danger" if verb == "dismiss" else "",
     )
 
 
@@ -361,7 +392,12 @@ def run_question(run_id: str, who: str, run: RunPlan) -> Question:
     Args:
         who: its agent and project.
     """
-    plans = [(about, plan) for about, plan in run.plans if plan.ref.reversal_tool]
+    before = sum(plan.ref.state is MutationState.REVERSED for _, plan in run.plans)
+    plans = [
+        (about, plan)
+        for about, plan in run.plans
+        if plan.ref.reversal_tool and plan.ref.state is not MutationState.REVERSED
+    ]
     lines = [
         f"{shorten(about, LONGEST_OBJECT)}: {'' if plan.ok else 'NO: '}{shorten(plan.detail, 200)}"
         for about, plan in plans[:MOST_PLANS]
@@ -369,10 +405,16 @@ def run_question(run_id: str, who: str, run: RunPlan) -> Question:
     if len(plans) > MOST_PLANS:
         lines.append(f"and {len(plans) - MOST_PLANS:,} more")
     lines += [f"{shorten(about, LONGEST_OBJECT)}: outcome unknown, left as it is" for about in run.doubtful]
-    steps, without = len(plans), len(run.plans) - len(plans)
-    left = f"{counted(without, 'call')} without undo" if without else ""
+    steps, without = len(plans), len(run.plans) - len(plans) - before
+    left = ", ".join(
+        f"{counted(number, 'call')} {why}"
+        for number, why in ((without, "without undo"), (before, "reversed before"))
+        if number
+    )
     facts = (("Left", left), ("Agent", who), ("Run", run_id))
     consequence = "Newest first, one by one. After one that fails, only calls on other files follow."
+    if any(plan.ref.recovery_approval_mode is RecoveryApprovalMode.DUAL_CONTROL for _, plan in plans):
+        consequence += " It stops at the first that another operator has to approve too."
     title = f"Undo all of its run: {counted(steps, 'call')}"
     word = str(steps) if steps > 1 else ""
-    return Question(title, tuple(lines), facts, consequence, (run_id,), word)
+    return Question(title, tuple(lines), facts, consequence, (run_id,), word, tone="ok", does="undoes it")
