@@ -57,7 +57,7 @@ def first_of_two(agents: Agents) -> Operator:
     enrolment = Enrolment(Authority(config.operators.file, agents.runtime.log), keys)
     ada = enrolment.init("ada", None)
     assert ada is not None
-    enrolment.add("grace", None, ada, "dual control")
+    enrolment.add("grace", "", ada, "dual control")
     agents.runtime.baselines.approve(agents.contracts(), ada)
     return ada
 
