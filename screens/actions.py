@@ -229,7 +229,7 @@ ACTIONS = (
     ),
     Action("sort", "s", "sort", "Change the order of the list.", ("agents",), footer=True),
     Action("verify", "v", "verify", "Verify the whole log against its anchors.", ("log",), footer=True),
-    Action("reveal", "S", "secrets", "Show or hide the secrets in a call's arguments.", ("inbox",)),
+    Action("reveal", "S", "secrets", "Show or hide the secrets in a call's arguments.", ("inbox", ASKING)),
     Action("open", "enter", "open", "Open what the cursor is on.", (LISTS,), footer=True),
     Action("unfold", "z", "unfold", "Show long values in full, or folded.", (RECORDS,)),
     Action("copy", "c", "copy", "Copy the line, or the record, to the clipboard.", MOVING),

@@ -30,7 +30,7 @@ from sb.present.effects import (
     telling_words,
 )
 from sb.present.kind import NAMED, ROOMY, Cell, Column, Field, Kind
-from sb.present.states import DANGER, SOFT, State, state
+from sb.present.states import SOFT, State, state
 from sb.present.times import date_and_time, lateness, left, when
 
 _LONGEST_EXACT = 48  # characters of a call in a list that nothing shortens
@@ -254,11 +254,6 @@ def _open(about: Request, now: int) -> bool:
     return about.approval.at(now).state in OPEN
 
 
-def _left(about: Request, now: int) -> Cell:
-    text = left(about.approval.expires_at, now) if _open(about, now) else "-"
-    return Cell(text, DANGER if _state(about, now).tone == DANGER else SOFT)
-
-
 def _call(about: Request, now: int) -> Cell:
     text = listed_call(about.disclosed, now, reveal=about.reveal, limit=_LONGEST_EXACT * about.exact)
     return Cell(text, keeps=telling_words(text, request_why(about.disclosed)))
@@ -309,7 +304,6 @@ def _asked(about: Request, now: int) -> str:
 
 REQUEST = Kind[Request](
     Field("state", _state, Column(width=8)),
-    Field("left", _left, Column(width=4, right=True)),
     Field("agent", lambda it, now: revealed_line(it.approval.agent), Column(11, NAMED, SOFT), "Agent"),
     Field("call", _call, Column(cut=Cut.MIDDLE)),
     Field("effect", _effect, Column(LONGEST_EFFECT, 50)),

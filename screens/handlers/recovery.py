@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from sb.screens.deciding import DRY_RUN
 from sb.screens.handlers.handler import Handler
 from sb.screens.state.approvals import unapprovable
-from sb.screens.state.document import Document
+from sb.screens.state.document import Document, Field
 from sb.screens.state.recovery import call_facts, item_of, possible_actions
 from sb.screens.state.recovery_record import (
+    HIDDEN,
     Asked,
     Detail,
     DryRun,
@@ -83,7 +84,7 @@ class RecoveryHandler(Handler[ReadItem]):
     def possible(self, action: str) -> bool:
         item = self._current
         if action == "reveal":
-            return bool(self._request and self._request.hides)
+            return any(field.name == HIDDEN for field in self.document() if isinstance(field, Field))
         return item is not None and action in possible_actions(item, self.now())
 
     def command(self) -> str:
@@ -238,9 +239,9 @@ class RecoveryHandler(Handler[ReadItem]):
             read,
             self._dry_runs.get(item.key),
             result,
-            reveal=self.revealed,
             others=self.screen.others(),
         )
+        self.hide()
         noted = self.noting(act, lambda item: item.name)
         self.screen.ask(recovery_question(verb, item, asked), [item], noted, declined)
 

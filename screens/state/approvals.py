@@ -143,7 +143,6 @@ def question(
     *,
     detail: RequestDetail | None = None,
     others: Sequence[str] = (),
-    reveal: bool = False,
 ) -> Question:
     """The question before these are approved, denied or revoked.
 
@@ -152,20 +151,28 @@ def question(
     """
     count = len(about)
     asked = [item for item in about if isinstance(item, Disclosure)]
-    objects = [_object(item, reveal, alone=count == 1) for item in about]
-    hidden = not reveal and any(item.hides for item in asked)
+    hidden = any(item.hides for item in asked)
+
+    def objects(*, reveal: bool) -> tuple[str, ...]:
+        listed = [_object(item, reveal, alone=count == 1) for item in about]
+        return tuple(listed) if verb == "approve" else some(listed, count)
+
     facts = (*(_facts(about[0], detail) if count == 1 else ()), *([("Hidden", _HIDDEN)] if hidden else []))
     noun = "request" if asked else "grant"
     return Question(
         f"{verb.capitalize()} {counted(count, noun)}" if count > 1 else verb.capitalize(),
-        tuple(objects) if verb == "approve" else some(objects, count),
+        objects(reveal=False),
         facts,
         _consequence(verb, asked, count, others),
         tuple(_name(item) for item in about),
+        revealed=objects(reveal=True) if hidden else (),
+        does=_DOES[verb],
+        tone="ok" if verb == "approve" else "danger",
     )
 
 
-_HIDDEN = "secrets in data; S in the list shows them"
+_DOES = {"approve": "approves", "deny": "denies", "revoke": "revokes"}
+_HIDDEN = "secrets in data; S shows them in step 2"
 
 
 def _object(item: Disclosure | Grant, reveal: bool, *, alone: bool) -> str:

@@ -228,7 +228,8 @@ def test_a_reversal_that_waits_is_approved_and_performed(
         await console.press(pilot, "enter")
         shown = detail(console)
         assert all(text in shown for text in (SHIPPED, "one person", ref.mutation_id, "pay.reverse", "ref_1"))
-        assert "hunter2-hunter2" in shown, "who decides sees every argument that would be passed"
+        assert "with password" in shown, "who decides sees every argument that would be passed"
+        assert "hunter2-hunter2" not in shown
         await decide(console, pilot, "a")
         await console.says(pilot, "pay.human was undone")
         await console.shows(pilot, "Needs you 0")

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-import pty
-import re
-import select
-import struct
 import subprocess
 import sys
-import termios
 import time
 from pathlib import Path
 
@@ -19,6 +13,7 @@ import pytest
 
 from tests.conftest import CommandLine
 from tests.screens.conftest import Agents
+from tests.screens.terminal import Terminal
 
 LATER = (
     "cryptography",
@@ -79,45 +74,6 @@ def test_starting_loads_only_what_the_first_screen_needs() -> None:
     loaded = set(done.stdout.split())
     assert "textual.app" in loaded
     assert sorted(name for name in (*LATER, "sb.screens.log", "sb.screens.dialogs") if name in loaded) == []
-
-
-class Terminal:
-    """A program in a pseudo-terminal."""
-
-    def __init__(self, home: Path, columns: int, lines: int, *words: str) -> None:
-        self.pid, self.fd = pty.fork()
-        if self.pid == 0:
-            self.resize(columns, lines, 0)
-            environment = {"PATH": os.environ["PATH"], "SB_HOME": str(home), "TERM": "xterm-256color"}
-            command = [sys.executable, "-m", "sb", *(words or ("console", "--read-only"))]
-            os.execve(sys.executable, command, environment)
-        self.seen = ""
-
-    def resize(self, columns: int, lines: int, fd: int | None = None) -> None:
-        fcntl.ioctl(
-            self.fd if fd is None else fd, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0)
-        )
-
-    def read_until(self, text: str) -> None:
-        end = time.monotonic() + 120
-        while text not in re.sub(r"\x1b\[[0-?]*[ -/]*[@-~]", "", self.seen):
-            assert time.monotonic() < end, self.seen[-500:]
-            if select.select([self.fd], [], [], 0.5)[0]:
-                self.seen += os.read(self.fd, 1 << 16).decode("utf-8", "replace")
-
-    def type(self, keys: str) -> None:
-        self.seen = ""
-        os.write(self.fd, keys.encode())
-
-    def wait(self) -> int:
-        """The exit code, once it has written everything."""
-        try:
-            while os.read(self.fd, 1 << 16):
-                pass
-        except OSError:  # what Linux says when the other side has closed
-            self.seen += ""
-        os.close(self.fd)
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
 
 def test_in_a_real_terminal_it_shows_the_inbox_follows_a_resize_and_quits(agents: Agents, home: Path) -> None:
