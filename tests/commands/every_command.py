@@ -156,6 +156,7 @@ def looking_back(sb: Session) -> None:
     sb("log verify")
     sb("log tail -n 1")
     sb("log tail -n 30")
+    sb("log search tool:files.read --limit 3")
     call = sb("log tail -n 1 --tool files.read")["call_id"]
     sb(f"log show {call}")
     sb("log prune --older-than 1d --dry-run")
