@@ -40,6 +40,8 @@ class Waiting(Deciding):
 
     def decided(self, outcome: tuple[list[str], list[str]]) -> None:
         self._moves_on = bool(outcome[0])
+        if outcome[0] and not outcome[1]:  # what failed stays marked
+            self.rows.listing.marked.clear()
         super().decided(outcome)
 
     def move_on(self) -> None:

@@ -7,7 +7,7 @@ console. `--json` and its schema come from the same declaration. `sb/present/app
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from datetime import datetime
 from importlib import import_module
 from typing import Any, Generic, TypeVar
@@ -20,7 +20,7 @@ from sb.present.states import State
 
 T = TypeVar("T")
 LONGEST_CELL = 1_000  # characters that are looked at, whatever the width
-NAMED = 70  # cells of a list from which on it names agents: beside a record the object needs the room
+NAMED = 40  # cells of a list from which on it names agents, also beside a record
 ROOMY = 84  # cells of a list from which on it has columns that are left out at 80
 WIDE = 96  # cells of a list from which on there is room for what can be left out
 # Kinds by the names that their JSON has in the schema, each with its module here and its name in that.
@@ -130,6 +130,13 @@ class Field(Generic[T]):
     folded: bool = False
     title: str = ""
 
+    @property
+    def headed(self) -> Column:
+        """Its column, with a title above it."""
+        return replace(
+            self.column, title=self.column.title or (self.label or self.title or self.name).lower()
+        )
+
     def cell(self, record: T, now: int) -> Cell:
         """Its cell in a list."""
         value = self.read(record, now)
@@ -164,7 +171,10 @@ class Kind(Generic[T]):
         self.faces = {
             face: tuple(self.fields[name] for name in names.split(",")) for face, names in faces.items()
         }
-        self.columns = {face: tuple(field.column for field in shown) for face, shown in self.faces.items()}
+        self.columns = {
+            face: tuple(field.headed if len(shown) > 1 else field.column for field in shown)
+            for face, shown in self.faces.items()
+        }
         self.json = {name: of for names, of in (json or {}).items() for name in names.split()}
         self.computed, self.stored = computed or {}, stored
 

@@ -171,7 +171,7 @@ RECOVERY = Kind[Item](
     Field("id", lambda it, now: it.name),
     Field("badge", shown_state, Column(10, badges=True), title="state"),
     Field("call", lambda it, now: Cell(it.call.object), Column(cut=Cut.MIDDLE)),
-    Field("who", lambda it, now: it.who, Column(18, 70, SOFT), title="agent"),
+    Field("who", lambda it, now: it.who, Column(14, 40, SOFT, most=22), title="agent"),
     Field("when", _when, Column(9, right=True)),
     faces={
         "table": "state,left,agent,tool,why,id",
