@@ -103,7 +103,8 @@ def step_in_doubt() -> None:
 def decisions(sb: Session, home: Path) -> None:
     """Requests, grants, reversals and calls with unknown outcomes."""
     asked = {item["tool_id"]: item["id"] for item in sb("approvals list")["items"]}
-    request = asked.pop("shell.run")
+    request, mail = asked.pop("shell.run"), asked.pop("shop.mail")
+    sb(f"approvals deny {mail} --reason no")
     (reversal,) = asked.values()
     sb(f"approvals show {request}")
     sb(f"approvals show {reversal} --full")
