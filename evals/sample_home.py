@@ -21,6 +21,7 @@ from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.authority.signing import Label
 from sb.kernel.calls.approval import ApprovalState
 from sb.kernel.contracts import SafetyClass, ToolArgSchema
+from sb.kernel.registry.registry import SHIPPED
 from sb.kernel.review.session_usage import SessionUsage, TranscriptState, save_usage
 from sb.kernel.review.usage import Tokens
 from sb.kernel.run_context import RunBudget, RunContext
@@ -218,6 +219,9 @@ def _serve_customers(runtime: Runtime, clock: SteeredClock, folder: Path) -> Non
             description="Print the address label of one order.",
             args_schema=[ToolArgSchema("order", "integer")],
         )
+    with runtime.registry.source(
+        SHIPPED
+    ):  # a tool of others without undo would ask first, and never be unknown
         runtime.registry.register_fn("post.send", "Post a letter", _hang, SafetyClass.LOCAL_WRITE)
     approve_tools(runtime, (*TOOLS, "shop.label", "post.send"))
     for order in range(1001, 1006):
