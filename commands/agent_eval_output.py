@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sb.commands import output
 
-from sb.base.text import counted, json_text
+from sb.base.text import counted, json_text, shorten
 from sb.evals.results import CaseVerdict
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _TONES = {"failed": "danger", "error": "danger", "FAILED": "danger", "flaky": "warn", "PASSED": "ok"}
 _MOST_CASES = 50  # that are printed
 _MOST_LINES = 4  # of a case
+_LONGEST_VALUE, _LONGEST_GIVEN = 40, 120  # characters of a variable, and of all of a case
 _KINDS = (
     ("regressed", "worse"),
     ("removed", "removed"),
@@ -72,7 +73,11 @@ def _case(result: CaseResult) -> Iterator[str]:
         f", {result.passes} of {len(result.attempts)} attempts passed" if len(result.attempts) > 1 else ""
     )
     reason = f": {result.reason}" if result.reason else ""
-    yield f"  {result.verdict} {result.id}{several}{reason}"
+    given = ", ".join(
+        f"{name}={shorten(json_text(value), _LONGEST_VALUE)}" for name, value in result.variables.items()
+    )
+    made_of = f" ({_masked(shorten(given, _LONGEST_GIVEN))})" if given else ""
+    yield f"  {result.verdict} {result.id}{made_of}{several}{reason}"
     lines = dict.fromkeys(line for attempt in result.attempts for line in attempt.failures)
     for line in list(lines)[:_MOST_LINES]:
         yield f"      {_masked(line)}"

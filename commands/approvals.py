@@ -16,7 +16,7 @@ from sb.commands.session import approval_queue, baselines, configuration, decide
 from sb.commands.terminal import fits_terminal
 
 from sb.base.duration import parse_duration
-from sb.base.text import nearest, plain
+from sb.base.text import plain
 from sb.errors import NotFoundError, SBError, UsageError
 from sb.log.references import full_id
 from sb.present.approvals import (
@@ -40,35 +40,42 @@ app = group()
 Ids = Annotated[list[str], typer.Argument(help="Ids of requests; each is decided on its own.")]
 
 
-@app.command(name="list", epilog="Example: sb approvals list --state waiting")
+@app.command(name="list", epilog="Example: sb approvals list --by ada --since 7d --state approved")
 def list_approvals(
     ctx: typer.Context,
     words: Annotated[
-        list[str] | None, typer.Argument(help="Only requests that contain all these words.")
+        list[str] | None,
+        typer.Argument(metavar="FILTER", help='Only requests that fit, as agent:clerk amount>1000 "rm -rf".'),
     ] = None,
     state: Annotated[
         str, typer.Option(help="Only this state: waiting, approved, denied, expired, used…")
     ] = "",
+    by: Annotated[str, typer.Option(help="Only requests that this operator decided.")] = "",
+    since: Annotated[str, typer.Option(help="Only decided or asked since: 7d, 2h, 2026-11-20.")] = "",
+    agent: Annotated[str, typer.Option(help="Only requests of this agent.")] = "",
+    tool: Annotated[str, typer.Option(help="Only requests for this tool; * for any part.")] = "",
+    amount: Annotated[str, typer.Option(help="Only amounts as >1000 or <=50.")] = "",
+    filtered: Annotated[str, typer.Option("--filter", help="Filter terms in one text; see FILTER.")] = "",
     everything: Annotated[bool, typer.Option("--all", help="Also decided and used requests.")] = False,
     limit: Limit = 50,
     as_json: AsJson = False,
 ) -> None:
-    """List pending and usable requests, the highest stake first."""
+    """List open requests, or those that fit, by stake."""
     from sb.kernel.approvals.disclosure import LONGEST_UNOPENED
-    from sb.kernel.calls.approval import OPEN, ApprovalState
+    from sb.kernel.calls.approval import OPEN
     from sb.operator.attention.inbox import InboxReader
+    from sb.operator.attention.stake import request_stake
+    from sb.operator.filters import filter_of
 
-    states: list[ApprovalState] = [] if everything else list(OPEN)
-    if state:
-        if state not in [str(known) for known in ApprovalState]:
-            raise UsageError(
-                f"--state: no {plain(state, one_line=True)!r}{nearest(state, ApprovalState)}",
-                "one of " + ", ".join(ApprovalState),
-            )
-        states = [ApprovalState(state)]
+    options = {"state": state, "by": by, "since": since, "agent": agent, "tool": tool}
+    wanted = filter_of(filtered, words or (), options | {"amount": amount})
     queue = approval_queue(ctx)
-    text = " ".join(words or ())
-    numbers = InboxReader(queue.log).by_stake(queue.numbers(states=states, words=text))
+    past = everything or wanted.has("state", "by", "since", "until")
+    numbers = queue.numbers(states=() if past else OPEN, also=wanted.approvals(queue.now()))
+    if wanted.has("effect"):
+        fits = {it.number for it in queue.facts_of(numbers) if wanted.effect_fits(request_stake(it).effect)}
+        numbers = [number for number in numbers if number in fits]
+    numbers = InboxReader(queue.log).by_stake(numbers)
     found, total = queue.listed(numbers[: limit or None]), len(numbers)
     now, piped = queue.now(), not fits_terminal()
     shown = [Request(queue.disclose(item), exact=piped) for item in found]
@@ -81,7 +88,7 @@ def list_approvals(
     elif found:
         output.records(REQUEST, shown, now, "piped" if piped else "table")
     else:
-        note("no pending requests")
+        note("no requests fit" if wanted else "no pending requests")
     if len(found) < total:
         note(f"showing {len(found)} of {total:,}; --limit 0 shows all")
 

@@ -47,11 +47,11 @@ def kill(
     """
     from sb.kernel.incident_response.kill import name_of, parse_scope
 
+    known, whom = (None, "") if scope == "list" else parse_scope(scope, target)
     switch = kill_switch(ctx, tolerant=not lift)  # a wrong setting keeps nobody from stopping agents
-    if scope == "list":
+    if known is None:
         _list(switch, as_json)
         return
-    known, whom = parse_scope(scope, target)
     if not reason.strip():
         raise UsageError("a decision needs a reason", "--reason TEXT")
     if lift:

@@ -7,17 +7,18 @@ import sys
 import time
 from collections.abc import Iterable
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note, progress
-from sb.commands.options import As, AsJson, JsonLines, LogReason, Since, Yes, group
+from sb.commands.options import As, AsJson, JsonLines, Limit, LogReason, Since, Yes, group
 from sb.commands.session import configuration, decider, event_log
 
 from sb.base.duration import parse_duration
-from sb.base.sources import iso
+from sb.base.sources import iso, micros
 from sb.base.text import counted, plain
 from sb.errors import ExitCode, NotFoundError, SBError, UsageError
 from sb.kernel.review.log_pruning import prunable, prune
@@ -34,6 +35,7 @@ Agent = Annotated[str, typer.Option(help="Only events of this agent.")]
 Tool = Annotated[str, typer.Option(help="Only events of this tool.")]
 Kind = Annotated[str, typer.Option(help="Only this event kind, such as kernel.tool.dispatch.")]
 FOLLOW_EVERY_S = 0.5
+_PAGE = 500  # events read at once
 
 
 @app.command(name="verify", epilog="Example: sb log verify")
@@ -96,6 +98,38 @@ def tail(
             _print([event], as_json)
             seen = event.seq
         sys.stdout.flush()
+
+
+@app.command(epilog="Example: sb log search by:ada since:7d kind:approval.*")
+def search(
+    ctx: typer.Context,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="FILTER", help='Terms as agent:clerk tool:payments.* since:7d "rm -rf".'),
+    ] = None,
+    filtered: Annotated[str, typer.Option("--filter", help="Filter terms in one text; see FILTER.")] = "",
+    limit: Limit = 50,
+    as_json: AsJson = False,
+) -> None:
+    """Search events by the terms of a filter, the newest first."""
+    from sb.log.search import events_at, seqs_of
+    from sb.operator.filters import filter_of
+
+    wanted = filter_of(filtered, words or (), {})
+    log = event_log(ctx)
+    seqs = list(islice(seqs_of(log, wanted.log(micros(log.clock.now()))), limit or None))
+    pages = (seqs[start : start + _PAGE] for start in range(0, len(seqs), _PAGE))
+    found = [
+        events[seq] for page in pages if (events := events_at(log, page)) for seq in page if seq in events
+    ]
+    if as_json:
+        output.emit_json({"items": [event.to_dict() for event in found]})
+    else:
+        _print(found, False)
+    if not seqs:
+        note("no events fit")
+    elif limit and len(seqs) == limit:
+        note(f"showing the newest {limit}; --limit 0 shows all")
 
 
 @app.command(epilog="Example: sb log show call_9f21c07d")

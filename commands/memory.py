@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 from sb.commands import output
@@ -35,13 +35,27 @@ from sb.commands.options import AsJson, Query, Results, Since, Tags, group
 
 from sb.base.duration import parse_duration
 from sb.base.text import nearest
+from sb.cli import Group
 
 if TYPE_CHECKING:
     from sb.memory import Brain
     from sb.memory.views import Memory
 
 USER = "user-written"
-app = group()
+
+
+class MemoryGroup(Group):
+    """The commands of memory: those of every day first."""
+
+    PANELS: ClassVar[dict[str, str]] = {
+        "Everyday": "remember search show history correct forget explain stats",
+        "Upkeep": "",
+        "Privacy": "erase pii denied retention forget-subject prune",
+        "Exchange": "export import",
+    }
+
+
+app = group(cls=MemoryGroup)
 TIMES = "\N{MULTIPLICATION SIGN}"
 Source = Annotated[str, typer.Option(help="Its source, such as user-written, tool-output or derived.")]
 From = Annotated[

@@ -39,10 +39,10 @@ def list_pii(
     json_: AsJson = False,
 ) -> None:
     """List the kinds of personal data in memories, not the values."""
-    from sb.memory.personal_data import met
+    from sb.memory.personal_data import detections
 
     brain, _ = overseer(ctx)
-    found = met(brain.database, label=label, action=action, scope=scope, limit=limit)
+    found = detections(brain.database, label=label, action=action, scope=scope, limit=limit)
     if json_:
         output.emit_json({"items": [with_times(item.as_json()) for item in found]})
         return

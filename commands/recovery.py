@@ -21,6 +21,7 @@ from sb.present.approvals import object_first
 from sb.present.recovery import (
     RECOVERY,
     Item,
+    argument_text,
     dismissed_sentence,
     logged_object,
     settled_sentence,
@@ -119,7 +120,7 @@ def show(
         if plan is not None:
             output.line(f"reversal: {plan.ref.reversal_tool or 'none'}", one_line=True)
             for argument in plan.arguments:
-                output.line(f"  {argument.name} = {argument.text(reveal=reveal)}", one_line=True)
+                output.line(f"  {argument.name} = {argument_text(argument, reveal=reveal)}", one_line=True)
             output.line(f"dry run: {'' if plan.ok else 'NO: '}{plan.detail}", one_line=True)
 
 

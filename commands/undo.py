@@ -19,7 +19,7 @@ from sb.base.secrets.redaction import one_line
 from sb.base.text import plain, shorten
 from sb.errors import CheckFailed, ExitCode, NotFoundError, UsageError
 from sb.kernel.contracts import ToolError
-from sb.kernel.recovery_loop.last import last_change, last_undoable, unknown_outcome
+from sb.kernel.recovery_loop.last import last_change, unknown_outcome
 from sb.kernel.recovery_loop.variants import snapshot_of
 from sb.kernel.reversibility.contracts import MutationState
 from sb.log.references import full_id, known_run
@@ -111,7 +111,8 @@ def _all(
     if dry_run:
         _show(plans, opened, as_json=as_json)
     else:
-        _undo(ctx, opened, plans, who, reason, yes=yes, as_json=as_json)
+        is_last = mutation == LAST and not run
+        _undo(ctx, opened, plans, who, reason, is_last=is_last, yes=yes, as_json=as_json)
     if doubtful:
         raise typer.Exit(ExitCode.FAILED)
 
@@ -139,10 +140,11 @@ def _one(
     if dry_run:
         _show([plan], opened, as_json=as_json)
         return
-    note(_sentence(plan, opened))
     if not plan.ok:
+        note(_sentence(plan, opened))
+        _require_kept(opened, plan, is_last=mutation == LAST)
         raise CheckFailed("nothing can be undone", "sb undo --force restores also what changed since")
-    _confirm(1, yes)
+    _confirm([plan], opened, yes=yes)
     by = decider(ctx, opened.recovery.approvals.authority, who)
     undone = opened.recovery.undo(ref, by, reason, force=force, path=real)
     if as_json:
@@ -208,13 +210,12 @@ def _named(opened: Runtime, reference: str) -> MutationRef:
     return store.for_call(reference) or _unknown(opened, reference)
 
 
-def _before_last(opened: Runtime, plan: Plan) -> str:
-    """The hint where the last call cannot be undone: names the newest that can, and does not undo it."""
-    older = last_undoable(opened.recovery, plan.ref)
-    if older is None:
-        return "sb undo --list shows other calls"
-    what = shorten(object_of(older, call_args(older, opened.log)), WIDEST_OBJECT)
-    return f"sb undo {older.mutation_id} undoes the newest call that can be undone: {what}"
+def _require_kept(opened: Runtime, plan: Plan, *, is_last: bool) -> None:
+    """Pass if a call left something that can be undone; no older one is named in place of the last, or hurried on."""
+    if not plan.ref.reversal_tool:
+        what = shorten(object_of(plan.ref, call_args(plan.ref, opened.log)), WIDEST_OBJECT)
+        hint = "sb undo --list shows other calls, each with the id that undoes it"
+        raise CheckFailed(f"the {'last ' if is_last else ''}call ({what}) was not kept", hint)
 
 
 def _unknown(opened: Runtime, reference: str) -> MutationRef:
@@ -243,6 +244,9 @@ def _list(opened: Runtime, run: str, limit: int, *, as_json: bool, everything: b
         note(f"run {run} has no undo records" if run else "no undo records yet")
     if not (run or as_json):
         _note_doubts(opened)
+    total = opened.log.database.query("SELECT count(*) FROM mutations")[0][0]
+    if not run and 0 < limit < total:
+        note(f"the newest {limit} of {total:,}: --limit 0 lists all")
     snapshots, now = open_snapshots(opened.config), store.now()
     shortened = not (everything or as_json or fits_terminal())
     records = [undo_record(ref, opened.log, snapshots, shortened=shortened) for ref in found]
@@ -277,19 +281,20 @@ def _undo(
     who: str,
     reason: str,
     *,
+    is_last: bool,
     yes: bool,
     as_json: bool,
 ) -> None:
-    for plan in plans:
-        note(_sentence(plan, opened))
     if not any(plan.ok for plan in plans):
+        for plan in plans:
+            note(_sentence(plan, opened))
+        if len(plans) == 1:
+            _require_kept(opened, plans[0], is_last=is_last)
         changed = len(plans) == 1 and plans[0].checked and snapshot_of(plans[0].ref)
         forced = f"sb undo {plans[0].ref.mutation_id} --force" if changed else ""
         hint = f"{forced} overwrites what changed since" if forced else "sb undo --list shows other calls"
-        if len(plans) == 1 and not forced:
-            hint = _before_last(opened, plans[0])
         raise CheckFailed("nothing can be undone", hint)
-    _confirm(sum(plan.ok for plan in plans), yes)
+    _confirm(plans, opened, yes=yes)
     by = decider(ctx, opened.recovery.approvals.authority, who)
     refs = [plan.ref for plan in plans]
     done = []
@@ -321,9 +326,14 @@ def _exit_in_part(refs: Sequence[MutationRef], opened: Runtime) -> None:
         raise typer.Exit(ExitCode.IN_PART)
 
 
-def _confirm(count: int, yes: bool) -> None:
+def _confirm(plans: Sequence[Plan], opened: Runtime, *, yes: bool) -> None:
+    """Ask about what would be undone; with --yes only say what will not be, as the rest is told once it is done."""
+    for plan in plans:
+        if not (yes and plan.ok):
+            note(_sentence(plan, opened))
     if yes:
         return
+    count = sum(plan.ok for plan in plans)
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("needs a terminal, or --yes, to undo", "pass --yes, or --dry-run to preview")
     if not typer.confirm(f"undo {'this' if count == 1 else f'these {count}'}?"):

@@ -30,7 +30,7 @@ unchecked = []  # rows of which no signature could be checked
 
 
 def unsigned(row, keys):
-    """Why a prune that was made after an enrolment is nobody's; "" when it is an operator's."""
+    """The reason why a prune that was made after an enrolment is nobody's; "" when it is an operator's."""
     said = json.loads(row["payload"])
     try:
         statement, signature = said["signed"]["statement"], said["signed"]["signature"]

@@ -20,7 +20,7 @@ from sb.hosts.hooks.opening import Opening
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.authority.signing import Label
 from sb.kernel.calls.approval import ApprovalState
-from sb.kernel.contracts import SafetyClass, ToolArgSchema
+from sb.kernel.contracts import ReversalClass, ReversalSpec, SafetyClass, ToolArgSchema
 from sb.kernel.registry.registry import SHIPPED
 from sb.kernel.review.session_usage import SessionUsage, TranscriptState, save_usage
 from sb.kernel.review.usage import Tokens
@@ -218,10 +218,9 @@ def _serve_customers(runtime: Runtime, clock: SteeredClock, folder: Path) -> Non
             SafetyClass.LOCAL_WRITE,
             description="Print the address label of one order.",
             args_schema=[ToolArgSchema("order", "integer")],
+            reversal=ReversalSpec(ReversalClass.REVERSIBLE),  # or a person would be asked
         )
-    with runtime.registry.source(
-        SHIPPED
-    ):  # a tool of others without undo would ask first, and never be unknown
+    with runtime.registry.source(SHIPPED):
         runtime.registry.register_fn("post.send", "Post a letter", _hang, SafetyClass.LOCAL_WRITE)
     approve_tools(runtime, (*TOOLS, "shop.label", "post.send"))
     for order in range(1001, 1006):

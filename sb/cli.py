@@ -12,7 +12,7 @@ import os
 import sys
 from functools import cache
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import typer
 from typer.completion import install_callback, show_callback
@@ -41,10 +41,10 @@ SECTIONS = {
         "approvals": "Show pending approval requests, and decide them.",
         "recovery": "Review reversals and calls with unknown outcomes.",
         "workflow": "List workflows, and settle steps of unknown outcome.",
-        "runtime-guard": "Show which tools have approved contracts; approve them.",
+        "runtime-guard": "Approve what tools declare of themselves: their contracts.",
         "kill": "Stop all agents, or one agent, tool, class or run.",
         "agent": "Show and approve agents' charters; run evals of agents.",
-        "release": "Pin, show and compare what agents' runs are made of.",
+        "release": "Pin an agent's release: its prompts, model, tools, rules.",
         "incident": "Record incidents, and work through their runbooks.",
     },
     "Look back": {
@@ -57,7 +57,7 @@ SECTIONS = {
         "suggestions": "Review suggested memories.",
         "quarantine": "Review memories of untrusted sources.",
         "trust": "Set and show trust scores.",
-        "entity": "Save and search memories through an agent's core.",
+        "entity": "Work as one agent's core: the stacks that it remembers by.",
         "stack": "Manage stacks of memories.",
         "checkpoint": "Save an agent's core, and restore it.",
     },
@@ -106,7 +106,31 @@ class Options:
 
 
 class Group(TyperGroup):
-    """A group of commands that finds the right command for a wrong word."""
+    """A group of commands that finds the right command for a wrong word.
+
+    PANELS has the headings of its help, each with commands; those that no heading names stand under the second.
+    """
+
+    PANELS: ClassVar[dict[str, str]] = {}
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        if not self.PANELS:
+            super().format_commands(ctx, formatter)
+            return
+        panels = {
+            heading: [it for it in names.split() if it in self.commands]
+            for heading, names in self.PANELS.items()
+        }
+        named = {name for names in panels.values() for name in names}
+        panels[list(panels)[1]] += [
+            name for name, it in self.commands.items() if name not in named and not it.hidden
+        ]
+        width = max(map(len, self.commands))
+        for heading, names in panels.items():
+            with formatter.section(heading):
+                formatter.write_dl(
+                    [(name.ljust(width), self.commands[name].get_short_help_str(100)) for name in names]
+                )
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if not ctx.resilient_parsing and not args[0].startswith("-") and args[0] not in self.commands:

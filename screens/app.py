@@ -15,6 +15,7 @@ from sb.screens.actions import EVERYWHERE, MODULES, MOVE, SECTIONS, TABS, Action
 from sb.screens.ascii_glyphs import AsciiGlyphs, ascii_only
 from sb.screens.garbage import Garbage
 from sb.screens.keys_in_order import KeysInOrder
+from sb.screens.locking import LOCK, LOCK_HELP, NOTHING_TO_LOCK, KeyLock
 from sb.screens.panel import Shares
 from sb.screens.section import Section
 from sb.screens.state.records import NOBODY, UNSIGNED, Look, Records
@@ -121,6 +122,7 @@ class ConsoleApp(KeysInOrder):
         self.leaving = threading.Event()
         self._counted_once = threading.Event()
         self._garbage = Garbage(records.clock)
+        self._lock = KeyLock(records.clock, records.config.console.lock_after_min)
         self._version: tuple[int, int] | None = None
         self._stale = False
         self._read_at = records.clock.monotonic()
@@ -135,6 +137,7 @@ class ConsoleApp(KeysInOrder):
             event = events.Paste(plain(event.text))
         elif isinstance(event, events.Key):
             self._garbage.typed()
+        self._lock.used(event)
         await super().on_event(event)
 
     def decides(self) -> bool:
@@ -182,6 +185,11 @@ class ConsoleApp(KeysInOrder):
     def looked(self) -> bool:
         """True if the database was found and looked at."""
         return self._version is not None
+
+    @property
+    def _has_signer(self) -> bool:
+        """True once something was decided; its modules are not imported before."""
+        return "signer" in vars(self)
 
     @cached_property
     def signer(self) -> Signer:
@@ -258,6 +266,8 @@ class ConsoleApp(KeysInOrder):
 
     def _tick(self) -> None:
         self._garbage.tick()
+        if self._has_signer:
+            self._lock.tick(self.signer)
         if self.section is not None:
             self.section.show_status()
             if self.section.is_current and self.section.composed and not self.paused:
@@ -277,6 +287,8 @@ class ConsoleApp(KeysInOrder):
             words.append((plain(self.operators.trouble, one_line=True), "$warn"))
         elif self.who:
             words.append((plain(self.who, one_line=True), ""))
+        if self._has_signer and self.signer.locked:
+            words.append(("locked", "bold $warn"))
         if self.paused:
             words.append((f"paused {short_span(age)}", "bold $warn"))
         elif age < STALE_AFTER_S:
@@ -403,8 +415,16 @@ class ConsoleApp(KeysInOrder):
                 continue
             key = action.shown_keys.split()[0]
             listed.append(Entry(group, action.label, key, partial(self.run_declared, action), action.help))
+        listed.append(Entry(HERE, LOCK, "", self.lock_key, LOCK_HELP))
         listed.sort(key=lambda entry: entry.group is SCREENS)
         return [*listed, *terminal_entries(self.copy_command, section.command() if section else "")]
+
+    def lock_key(self) -> None:
+        """Forget the passphrase of the operator's key."""
+        self.say(
+            "locked: the next decision asks for the passphrase" if self.signer.lock() else NOTHING_TO_LOCK
+        )
+        self._show_status()
 
     def copy_command(self, command: str) -> None:
         """Copy a command line for a terminal."""

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from sb.screens.actions import LISTS, PANELS, RECORDS, bindings
 from sb.screens.log import ActivityView
-from sb.screens.state.runs import call_rows
+from sb.screens.state.runs import CALL as CALLED
+from sb.screens.state.runs import Node, call_rows, refused_call
 
 from sb.kernel.review.calls import CallFilter
 from sb.present.events import CALL
@@ -15,6 +16,8 @@ from sb.present.events import CALL
 if TYPE_CHECKING:
     from sb.screens.state.listing import Row
     from sb.screens.state.records import Records
+
+    from sb.log.event_log import EventLog
 
 
 class CallsScreen(ActivityView):
@@ -29,3 +32,8 @@ class CallsScreen(ActivityView):
 
     def rows_of(self, records: Records, seqs: Sequence[int]) -> Mapping[int, Row]:
         return call_rows(records.log(), seqs)
+
+    def next_refused(self, log: EventLog, text: str, seq: int, by: int) -> int | None:
+        """The first event of such a call, by which this list knows it; from the end on if there is none."""
+        found = refused_call(log, text, Node(CALLED, seq), by)
+        return found.first if found else None

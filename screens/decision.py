@@ -49,6 +49,15 @@ class Confirmation(Static, can_focus=True):
     async def action_cancel(self) -> None:
         await self.run_action("screen.cancel")
 
+    async def action_reveal(self) -> None:
+        await self.run_action("screen.reveal")
+
+
+class WordBox(Input):
+    """The box for the word of the second step, which is a number or in small letters."""
+
+    BINDINGS = [Binding("S", "screen.reveal", show=False, priority=True)]
+
 
 def sentences(objects: tuple[str, ...], looks: tuple[str, ...] = ()) -> Iterator[Widget]:
     """Each object; of several each has a sign before it, in a column that no text of others reaches.
@@ -93,7 +102,6 @@ class TwoSteps(Dialog[Answer]):
         Binding("down", "scroll_line(1)", show=False),
     ]
     needs_reason: ClassVar[str] = NEEDS_REASON
-    verb: ClassVar[str] = "does it"
 
     def __init__(self, drafts: MutableMapping[str, str], key: str, typed: str = "") -> None:
         super().__init__()
@@ -119,8 +127,23 @@ class TwoSteps(Dialog[Answer]):
         return ""
 
     @property
+    def verb(self) -> str:
+        """What the key of the second step does."""
+        return "does it"
+
+    @property
     def word(self) -> str:
         """The word to type for confirmation; "" where a key is enough."""
+        return ""
+
+    @property
+    def tone(self) -> str:
+        """The colour of border and title: "danger" where a word has to be typed."""
+        return "danger" if self.word else ""
+
+    @property
+    def more_keys(self) -> str:
+        """Further keys of the second step, as its last line names them."""
         return ""
 
     @property
@@ -152,7 +175,7 @@ class TwoSteps(Dialog[Answer]):
                 yield fact(*self.signature, classes="second")
             yield Static(safe(self.consequence), id="consequence", classes="second read gap")
             if self.word:
-                yield Input(placeholder=f"type {self.word} to confirm", id="word", classes="second")
+                yield WordBox(placeholder=f"type {self.word} to confirm", id="word", classes="second")
             yield Static("", classes="wrong")
             yield Confirmation("", id="confirm", classes="hint")
 
@@ -186,7 +209,8 @@ class TwoSteps(Dialog[Answer]):
         body = self.query_one("#dialog")
         body.border_title = safe(self.title_text, one_line=True)
         body.border_subtitle = "2 of 2" if confirming else "1 of 2"
-        body.set_class(bool(self.word), "-danger")
+        body.set_class(self.tone == "danger", "-danger")
+        body.set_class(self.tone == "ok", "-ok")
         self.say_wrong(self.refused)
         self._look_soon()
 
@@ -229,9 +253,9 @@ class TwoSteps(Dialog[Answer]):
         elif not self._confirming:
             keys = "enter goes on · esc closes"
         elif self.word:
-            keys = f"type {self.word}, then enter · esc goes back"
+            keys = f"type {self.word}, then enter · {self.more_keys}esc goes back"
         else:
-            keys = f"y {self.verb} · esc goes back"
+            keys = f"y {self.verb} · {self.more_keys}esc goes back"
         if self.unseen and not self.refused:
             keys = f"pgdn reads on · {'enter goes on' if not self._confirming else 'esc goes back'}"
         if keys != self._keys:
@@ -315,6 +339,7 @@ class DecisionScreen(TwoSteps[str | None]):
     """
 
     DEFAULT_CSS = "DecisionScreen { align: center middle; }" + DIALOG_CSS
+    _reveals = False  # secrets are shown
 
     def __init__(
         self,
@@ -332,6 +357,14 @@ class DecisionScreen(TwoSteps[str | None]):
         return self.question.title
 
     @property
+    def verb(self) -> str:
+        return self.question.does
+
+    @property
+    def tone(self) -> str:
+        return self.question.tone or super().tone
+
+    @property
     def word(self) -> str:
         return self.question.word
 
@@ -346,6 +379,30 @@ class DecisionScreen(TwoSteps[str | None]):
     @property
     def signature(self) -> tuple[str, str]:
         return self._signature
+
+    @property
+    def more_keys(self) -> str:
+        shows = "hides" if self._reveals else "shows"
+        return f"S {shows} secrets · " if self.question.revealed else ""
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return action != "reveal" or (self._confirming and bool(self.question.revealed))
+
+    def action_reveal(self) -> None:
+        """Show the secrets, or hide them again."""
+        self._show_secrets(reveal=not self._reveals)
+
+    def _show_secrets(self, *, reveal: bool) -> None:
+        if self._reveals != reveal:
+            self._reveals = reveal
+            texts = self.question.revealed if reveal else self.question.objects
+            for widget, text in zip(self.query(".object .text").results(Static), texts, strict=True):
+                widget.update(safe(text))
+            self._look_soon()
+
+    def action_cancel(self) -> None:
+        self._show_secrets(reveal=False)
+        super().action_cancel()
 
     def about(self) -> Iterator[Widget]:
         yield Area(*sentences(self.question.objects, self.question.looks), classes="object")

@@ -19,7 +19,8 @@ Answer = TypeVar("Answer")
 DIALOG_CSS = """
 .dialog { width: 94%; max-width: 84; height: auto; max-height: 94%; border: round $accent;
           background: $raised; padding: 0 1; border-title-style: bold; scrollbar-size-vertical: 1; }
-.dialog.-danger { border: round $danger; }
+.dialog.-danger { border: round $danger; border-title-color: $danger; }
+.dialog.-ok { border: round $ok; border-title-color: $ok; }
 .dialog Input { height: 1; border: none; padding: 0 1; background: $panel; margin-top: 1; }
 .dialog Input:focus { border: none; background: $cursor; background-tint: transparent; }
 .dialog .object { height: auto; max-height: 8; background: $canvas; border-left: solid $accent; padding: 0 1;
@@ -172,7 +173,7 @@ class PassphraseScreen(Dialog[str | None]):
         with VerticalScroll(classes="dialog", can_focus=False):
             yield Static(safe(self._prompt), classes="title")
             yield Input(self._typed, password=True, id="passphrase", select_on_focus=False)
-            yield Static("enter unlocks the key until the console closes; esc cancels")
+            yield Static("enter unlocks the key until it locks again or the console closes; esc cancels")
 
     @on(Input.Submitted)
     def _entered(self, message: Input.Submitted) -> None:

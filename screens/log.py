@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from sb.screens.state.listing import Row
     from sb.screens.state.records import Records
 
+    from sb.log.event_log import EventLog
+
 FILTER_HINT = "words, kind:… agent:… tool:… run:… call:…"
 NO_HIT = "Nothing matches.\n\nesc clears the filter."
 
@@ -128,10 +130,11 @@ class ActivityView(Searching, Handled, TabView):
             else:
                 self.rows.select(found)
 
-        wanted = RefusedFilter.parse(text)
-        self.read(
-            "refused", lambda: next_refused(self.records.log("search"), wanted, seq, newer=by < 0), done
-        )
+        self.read("refused", lambda: self.next_refused(self.records.log("search"), text, seq, by), done)
+
+    def next_refused(self, log: EventLog, text: str, seq: int, by: int) -> int | None:
+        """The row of the nearest call that was refused or is unknown; called in a worker."""
+        return next_refused(log, RefusedFilter.parse(text), seq, newer=by < 0)
 
     def action_export(self) -> None:
         """Write the rows that the filter lets through to a file."""

@@ -8,7 +8,6 @@ from sb.screens.state.records import Records
 from sb.base.sources import MICROSECONDS
 from sb.errors import CheckFailed
 from sb.kernel.approvals.disclosure import Disclosure
-from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.authority.signing import Decider
 from sb.kernel.calls.approval import Approval, ApprovalState
 from sb.kernel.contracts import REVERSAL_SURFACE
@@ -40,8 +39,10 @@ def request_detail(records: Records, approval: Approval) -> RequestDetail:
 
 
 def read_request(records: Records, approval_id: str) -> tuple[Disclosure, RequestDetail]:
-    """A request that may be open, and what stands around it; called in a worker."""
-    queue = ApprovalQueue(records.log("rows"))
+    """A request, with what makes its approval count no longer, and what stands around it; called in a worker."""
+    from sb.kernel.approvals.decisions import Approvals  # not before the first screen is there
+
+    queue = Approvals(records.log("rows"), records.authority("rows"))
     item = queue.disclose(queue.get(approval_id))
     return item, request_detail(records, item.approval)
 

@@ -40,7 +40,8 @@ class Section(Reading, Screen[None]):
     heading: str
     AUTO_FOCUS = "RowList, DocumentView"
     BINDINGS = [*bindings(PANELS), Binding("tab", "focus_next", "next panel", show=False)]
-    DEFAULT_CSS = "Section { background: $canvas; }"
+    # A first screen is painted before the app has its styles: a widget that has no colour by then stays without one.
+    DEFAULT_CSS = "Section { background: $canvas; color: $text; }"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-low"), (HIGH, "-high")]
     _resumes = 0

@@ -23,7 +23,7 @@ def git(*arguments: str) -> list[str]:
 
 
 def changed() -> set[str]:
-    """What differs from main, committed or not; on main itself, from what was pushed."""
+    """Files that differ from main, committed or not; on main itself, from what was pushed."""
     base = git("merge-base", "HEAD", "origin/main") or git("merge-base", "HEAD", "main") or ["HEAD"]
     return {*git("diff", "--name-only", base[0]), *git("ls-files", "--others", "--exclude-standard")}
 

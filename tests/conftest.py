@@ -163,7 +163,7 @@ def scratch(request: pytest.FixtureRequest, on_disk: Path) -> Iterator[Path]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtestloop() -> Generator[None, object, object]:
-    """What holds for all tests of a process: as fixtures, every test would look for each of these."""
+    """Settings for all tests of a process: as fixtures, every test would look for each of these."""
     with schema_made_once(), passphrases_opened_at_once():
         return (yield)
 
@@ -272,7 +272,7 @@ class CommandLine:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command printed, and its exit code."""
+    """Output of a command, and its exit code."""
 
     code: int
     out: str

@@ -122,7 +122,7 @@ def _request(
 
 
 def _serve() -> dict[str, Any] | None:
-    """What this process was forked to run, or None at the end of the server itself."""
+    """The function that this process was forked to run, or None at the end of the server itself."""
     with os.fdopen(os.dup(0), encoding="utf-8") as requests, os.fdopen(os.dup(1), "w", 1) as answers:
         for line in requests:
             request = dict(json.loads(line))

@@ -140,7 +140,7 @@ def statements(path: Path) -> tuple[ast.AST, ...]:
 
 
 def imports(path: Path) -> Iterator[str]:
-    """What a file imports, at any time: at call time and for type checkers too."""
+    """The imports of a file, at any time: at call time and for type checkers too."""
     for node in statements(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -347,15 +347,14 @@ def test_rooms_stay_below_their_ceilings() -> None:
 def test_docstrings_begin_with_a_noun_or_a_verb() -> None:
     relative = ("What ", "Whether ", "How ", "Why ", "Who ", "Which ")
     documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    others = [(name, path) for name in ("evals", "examples", "tests") for path in (ROOT / name).rglob("*.py")]
     found = [
         f"{module}: {text.splitlines()[0]}"
-        for module, path in (*sources(), *(("evals", path) for path in (ROOT / "evals").rglob("*.py")))
+        for module, path in (*sources(), *others)
         for node in statements(path)
         if isinstance(node, documented)
         and (text := ast.get_docstring(node, clean=False) or "").startswith(relative)
     ]
-    modules = (path for path in (ROOT / "tests").rglob("*.py") if path.stat().st_size)
-    found += [str(path) for path in modules if path.read_text("utf-8").lstrip('"').startswith(relative)]
     assert found == []
 
 
@@ -363,7 +362,10 @@ VAGUE = {"said", "held", "kept", "met", "told", "one"}
 
 
 def vague_names(path: Path) -> Iterator[str]:
-    """Variables of a file that are named for what was done to them, not for what they are; fields are others' words."""
+    """Variables, functions and fixtures of a file that are named for what was done to them, not for what they are.
+
+    Fields are others' words.
+    """
     tree = ast.parse(path.read_text(encoding="utf-8"))
     fields = {
         id(node.target)
@@ -373,6 +375,8 @@ def vague_names(path: Path) -> Iterator[str]:
         if isinstance(node, ast.AnnAssign)
     }
     for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name in VAGUE | {"found", "shown"}:
+            yield f"{path.relative_to(ROOT)}:{node.lineno}: {node.name}"
         if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Store):
             continue
         if node.id in VAGUE and id(node) not in fields:

@@ -41,7 +41,7 @@ LENGTHS = (40, 60, 64, 80, 100, 183, 200, 300, 500, 1_000, 4_000, 4_096)
 
 
 def left(text: str) -> str:
-    """What is left of the secret, if it is enough to go by."""
+    """The rest of the secret, if it is enough to go by."""
     pieces = (SECRET[at : at + 8] for at in range(4, len(SECRET) - 7))
     return next((piece for piece in pieces if piece in text), "")
 

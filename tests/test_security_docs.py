@@ -68,7 +68,7 @@ def defined(path: Path) -> frozenset[str]:
 
 
 def missing(test: str) -> str:
-    """What of `tests/file.py::function`, a file or a folder of tests is not there; "" if it is."""
+    """The part of `tests/file.py::function`, a file or a folder of tests that is not there; "" if it is."""
     name, _, function = test.partition("::")
     path = ROOT / name
     if path.is_dir():

@@ -15,6 +15,7 @@ BENCHMARKS = (
     "snapshots",
     "trees",
     "approvals",
+    "inbox",
     "workflows",
     "console",
     "memory_screen",

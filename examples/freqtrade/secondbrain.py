@@ -52,7 +52,7 @@ desk = functools.cache(Desk)
 
 
 class SecondBrain(IStrategy):
-    """What a strategy gains; in backtests nothing, since what they trade is not real."""
+    """Memory and governed orders for a strategy; in backtests nothing, since what they trade is not real."""
 
     def bot_start(self, **kwargs: Any) -> None:
         super().bot_start(**kwargs)

@@ -71,7 +71,7 @@ class SecondBrain(MemoryProvider):
         return json.dumps({"result": text} if worked else {"error": text})
 
     def on_memory_write(self, action: str, target: str, content: str, metadata: Any = None) -> None:
-        """What Hermes's own memory tool adds is remembered here too."""
+        """Remember here too what Hermes's own memory tool adds."""
         if self._writes and action in ("add", "replace"):
             category = "preference" if target == "user" else "project"
             arguments = {"content": content, "category": category, "project": self._project}
@@ -100,5 +100,5 @@ class SecondBrain(MemoryProvider):
 
 
 def register(ctx: Any) -> None:
-    """What Hermes calls when it loads the plugin."""
+    """Register the provider; Hermes calls this when it loads the plugin."""
     ctx.register_memory_provider(SecondBrain())

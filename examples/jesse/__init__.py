@@ -55,7 +55,7 @@ desk = functools.cache(Desk)
 
 
 class SecondBrain(Strategy):
-    """What a strategy gains; in backtests nothing, unless `governs_backtests` is set to try it out."""
+    """Memory and governed orders for a strategy; in backtests nothing, unless `governs_backtests` is set to try it out."""
 
     governs_backtests = False
     closed_positions: tuple[str, ...] = ()
@@ -65,7 +65,7 @@ class SecondBrain(Strategy):
         return [*super().filters(), self.allowed_by_secondbrain]
 
     def allowed_by_secondbrain(self) -> bool:
-        """Whether the kernel lets the strategy submit its orders; what cannot be judged is not submitted."""
+        """True if the kernel lets the strategy submit its orders; what cannot be judged is not submitted."""
         if not self._governed():
             return True
         side, orders = ("short", self.sell) if self.buy is None else ("long", self.buy)

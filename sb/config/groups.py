@@ -422,3 +422,14 @@ class Release:
         "The model of the release, where a run does not say it in `metadata`.",
         example="model-name-2026-11",
     )
+
+
+@frozen
+class Console:
+    """The operator's console."""
+
+    lock_after_min: int = setting(
+        15,
+        integer(0, 1440),
+        "Minutes without a key pressed, after which the console forgets the passphrase of the operator's key; 0 for never.",
+    )

@@ -22,6 +22,7 @@ from sb.config.groups import (
     Approvals,
     Audit,
     Budget,
+    Console,
     Entity,
     Files,
     Hooks,
@@ -184,6 +185,7 @@ class Config:
     replay: Replay = field(default_factory=Replay)
     telemetry: Telemetry = field(default_factory=Telemetry)
     release: Release = field(default_factory=Release)
+    console: Console = field(default_factory=Console)
     origins: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     organization: tuple[str, ...] = ()

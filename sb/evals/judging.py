@@ -52,6 +52,7 @@ def case_result(suite: str, case: Case, attempts: Sequence[Attempt], needed: int
         case.skip or case.xfail,
         case.tags,
         case.trajectory,
+        case.vars,
     )
 
 

@@ -48,6 +48,7 @@ class CaseResult:
         needed: how many had to.
         reason: why it was skipped or expected to fail.
         trajectory: what its calls were graded against, if anything.
+        variables: those that made it, of a table of cases.
     """
 
     suite: str
@@ -58,6 +59,7 @@ class CaseResult:
     reason: str = ""
     tags: tuple[str, ...] = ()
     trajectory: Trajectory | None = None
+    variables: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def passes(self) -> int:

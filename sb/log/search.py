@@ -9,7 +9,7 @@ from __future__ import annotations
 import string
 from array import array
 from collections.abc import Iterator, Sequence
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from sb.base.values.frozen import frozen
 from sb.log.event import EVENT_COLUMNS, Event
@@ -19,7 +19,7 @@ FIRST_STEP = 2_000  # rows of the log
 LONGEST_STEP = 20_000
 MOST_WORDS = 100  # of a filter; SQLite refuses conditions that are much deeper
 _HEX = frozenset(string.hexdigits)
-Clause = tuple[str, tuple[str, ...]]
+Clause = tuple[str, tuple[Any, ...]]
 
 
 @frozen
@@ -101,7 +101,17 @@ class Step:
 
 def search(log: EventLog, wanted: LogFilter, *, newest: int, after: int = 0) -> Iterator[Step]:
     """Look through the rows `after` < seq <= `newest`, from the newest on; each step is one short query."""
-    condition, parameters = wanted.condition()
+    yield from _steps(log, wanted.condition(), newest, after)
+
+
+def seqs_of(log: EventLog, clause: Clause) -> Iterator[int]:
+    """The numbers of all events that fit a condition, the newest first."""
+    for step in _steps(log, clause, log.head().seq, 0):
+        yield from step.seqs
+
+
+def _steps(log: EventLog, clause: Clause, newest: int, after: int) -> Iterator[Step]:
+    condition, parameters = clause
     sql = f"SELECT id FROM events WHERE id > ? AND id <= ? AND {condition} ORDER BY id DESC"
     for low, high in windows(newest, after):
         rows = log.database.query(sql, (log.first_id + low, log.first_id + high, *parameters))

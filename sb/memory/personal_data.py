@@ -181,7 +181,7 @@ def hold_back(rows: Sequence[Row], screened: Sequence[Screened]) -> dict[str, st
     return reasons
 
 
-def met(
+def detections(
     database: Database, *, label: str = "", action: str = "", scope: str = "", limit: int = 0
 ) -> list[Met]:
     """Personal data met so far, the latest first, in memories that were not erased.
@@ -201,5 +201,5 @@ def met(
 
 def holders(database: Database, *, label: str = "", scope: str = "") -> list[str]:
     """The ids of the memories that still hold such values; arguments as in `met`."""
-    writes = met(database, label=label, scope=scope)
+    writes = detections(database, label=label, scope=scope)
     return [write.record for write in writes if write.action != REDACT and write.record]

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from sb.base.fitting import Cut, count, short_span
-from sb.base.sources import MICROSECONDS
+from sb.base.fitting import Cut, count
 from sb.base.text import counted, revealed_line, shorten_middle
 from sb.base.values.frozen import frozen
 from sb.kernel.approvals.disclosure import LONGEST_UNOPENED, Argument, Disclosure
@@ -31,8 +30,8 @@ from sb.present.effects import (
     telling_words,
 )
 from sb.present.kind import NAMED, ROOMY, Cell, Column, Field, Kind
-from sb.present.states import DANGER, SOFT, State, state
-from sb.present.times import ago, date_and_time, left, when
+from sb.present.states import SOFT, State, state
+from sb.present.times import date_and_time, lateness, left, when
 
 _LONGEST_EXACT = 48  # characters of a call in a list that nothing shortens
 LONGEST_CALL = 400  # characters of a call that has to be opened to be read
@@ -88,12 +87,6 @@ def request_state(disclosed: Disclosure, now: int) -> str:
     return INVALID if word == ApprovalState.APPROVED and disclosed.problem else word
 
 
-def late_by(approval: Approval, now: int) -> str:
-    """By how much an overdue request is late, such as 54m; "" for others, and where only its process has ended."""
-    late = state_word(approval, now) == Change.OVERDUE and approval.due_at < now
-    return short_span((now - approval.due_at) / MICROSECONDS) if late else ""
-
-
 def call_text(disclosed: Disclosure, *, reveal: bool = False) -> str:
     """The call on one line: whole where it fits, else its length and both ends."""
     if disclosed.long:
@@ -112,8 +105,10 @@ def object_first(disclosed: Disclosure, limit: int, *, reveal: bool = False) -> 
         limit: characters beyond which the object's middle is left out and the other arguments are counted.
     """
     about = object_argument(disclosed)
-    if about is None:
-        return disclosed.call(limit, reveal=reveal)
+    if (
+        about is None
+    ):  # then its arguments say what it is about, and none of them is left out for a narrow list
+        return disclosed.call(max(limit, LONGEST_CALL), reveal=reveal)
     others = [item for item in disclosed.arguments if item is not about]
     parts = [
         exact_object(disclosed, reveal=reveal),
@@ -259,11 +254,6 @@ def _open(about: Request, now: int) -> bool:
     return about.approval.at(now).state in OPEN
 
 
-def _left(about: Request, now: int) -> Cell:
-    text = left(about.approval.expires_at, now) if _open(about, now) else "-"
-    return Cell(text, DANGER if _state(about, now).tone == DANGER else SOFT)
-
-
 def _call(about: Request, now: int) -> Cell:
     text = listed_call(about.disclosed, now, reveal=about.reveal, limit=_LONGEST_EXACT * about.exact)
     return Cell(text, keeps=telling_words(text, request_why(about.disclosed)))
@@ -301,6 +291,12 @@ def _contract(about: Request, now: int) -> str:
     return revealed_line(f"{about.approval.fingerprint}, since registration: {status}")
 
 
+def _lateness(about: Request, now: int) -> str:
+    """Since when it waits, and while it is open when it lapses."""
+    ends_at = about.approval.expires_at if _open(about, now) else None
+    return lateness(about.approval.requested_at, ends_at, now)
+
+
 def _asked(about: Request, now: int) -> str:
     asked, due = about.approval.requested_at, about.approval.due_at
     return f"{date_and_time(asked)}, overdue from {date_and_time(due)}"
@@ -308,11 +304,10 @@ def _asked(about: Request, now: int) -> str:
 
 REQUEST = Kind[Request](
     Field("state", _state, Column(width=8)),
-    Field("left", _left, Column(width=4, right=True)),
     Field("agent", lambda it, now: revealed_line(it.approval.agent), Column(11, NAMED, SOFT), "Agent"),
     Field("call", _call, Column(cut=Cut.MIDDLE)),
     Field("effect", _effect, Column(LONGEST_EFFECT, 50)),
-    Field("asked", lambda it, now: ago(it.approval.requested_at, now)),
+    Field("when", _lateness),
     Field("why", lambda it, now: revealed_line(request_why(it.disclosed)), label="Why"),
     Field("does", lambda it, now: revealed_line(request_effect_phrase(it.disclosed)), label="Effect"),
     Field("says", _says, label="Says"),
@@ -331,8 +326,8 @@ REQUEST = Kind[Request](
     Field("since", _asked, label="asked", folded=True),
     Field("expires", lambda it, now: date_and_time(it.approval.expires_at), folded=True),
     faces={
-        "table": "state,left,agent,call,effect,asked,request",
-        "piped": "state,left,agent,call,asked,request",
+        "table": "state,agent,call,effect,when,request",
+        "piped": "state,agent,call,when,request",
         "facts": "why,does,says,where,agent,undo,needs",
         "ids": "request,tool,run,session,contract,since,expires",
         "dialog": "why,does,says,where,agent,undo,needs,tool,request",

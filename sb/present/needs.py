@@ -21,14 +21,14 @@ from sb.kernel.recovery_loop.escalations import Escalation, EscalationState
 from sb.kernel.review.findings import Finding, Status, kill_finding
 from sb.kernel.review.needs import first_args
 from sb.log.event import Event
-from sb.present.approvals import late_by, short_call, state_word
+from sb.present.approvals import short_call, state_word
 from sb.present.calls import call_object
 from sb.present.contracts import changed_fields
 from sb.present.effects import BETWEEN, request_effect, request_why, telling_words
 from sb.present.kind import Cell, Column, Field, Kind
 from sb.present.recovery import REVERSAL, UNKNOWN
 from sb.present.states import DANGER, SOFT, WARN, State, state
-from sb.present.times import ago, left
+from sb.present.times import ago, lateness, left
 
 if TYPE_CHECKING:  # stacks take long to import, for who reads requests alone
     from sb.stack.review_queue import ReviewItem
@@ -52,7 +52,7 @@ class Need:
         key: tells it from all others; what needs a person anew has another key.
         command: shows it, or of a kill ends it.
         since, ends_at: microseconds since the epoch, as far as they are known.
-        left: until it is too late, or "". age: since when. late: by how much it is overdue, or "".
+        left: until it is too late, or "". age: since when. lateness: both, in words.
         effect: of a request what its call would do, in a word. lifted: of a kill who agreed to lift it.
         about: a kill or a finding itself.
     """
@@ -70,7 +70,7 @@ class Need:
     ends_at: int | None = None
     left: str = ""
     age: str = ""
-    late: str = ""
+    lateness: str = ""
     effect: str = ""
     lifted: str = ""
     about: Kill | Finding | None = None
@@ -82,9 +82,7 @@ class Need:
 
     @property
     def when(self) -> str:
-        """The lateness, else the time left, else the age."""
-        if self.late:
-            return f"{self.late} late"
+        """The time left, else the age."""
         return f"{self.left} left" if self.left else self.age
 
     @property
@@ -99,7 +97,7 @@ class Need:
 
     def text(self) -> str:
         """A line of its own: state, object, why, who, time left, id."""
-        parts = (self.object, self.reason, self.who, self.left and f"{self.left} left", self.id)
+        parts = (self.object, self.reason, self.who, self.lateness, self.id)
         return f"{self.state.word:<9} {BETWEEN.join(filter(None, parts))}"
 
     def masked(self) -> Need:
@@ -173,7 +171,6 @@ def request_need(about: Disclosure, project: str, now: int) -> Need:
             asked.requested_at,
             asked.expires_at,
             effect=request_effect(about),
-            late=late_by(asked, now),
         ),
         now,
     )
@@ -226,7 +223,10 @@ def _timed(need: Need, now: int) -> Need:
     ends = left(need.ends_at, now)
     why, agent, project = (plain(text, one_line=True) for text in (need.why, need.agent, need.project))
     ends = "" if ends == "-" else ends
-    return replace(need, why=why, agent=agent, project=project, left=ends, age=ago(need.since, now))
+    late = "" if need.since is None else lateness(need.since, need.ends_at, now)
+    return replace(
+        need, why=why, agent=agent, project=project, left=ends, age=ago(need.since, now), lateness=late
+    )
 
 
 def contract_need(entry: ContractEntry, now: int) -> Need | None:

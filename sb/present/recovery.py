@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from sb.base.fitting import Cut
-from sb.base.secrets.redaction import redact_json
+from sb.base.secrets.redaction import Masking, redact_json, redact_text
 from sb.base.sources import MICROSECONDS
 from sb.base.text import revealed_line, shorten
 from sb.base.values.frozen import frozen
+from sb.kernel.approvals.disclosure import Argument
 from sb.kernel.calls.intents import Intent
 from sb.kernel.recovery_loop.escalations import Escalation, EscalationState
 from sb.kernel.recovery_loop.variants import paths_of
@@ -126,6 +128,19 @@ def why(about: Escalation | Intent | MutationRef, now: int) -> str:
     if about.workflow:
         return f"the outcome of step {about.step!r} of workflow {about.workflow!r} is unknown"
     return "the outcome of the reversal is unknown" if about.reverses else "the outcome is unknown"
+
+
+def argument_text(argument: Argument, *, reveal: bool) -> str:
+    """An argument of a reversal, on one line; whatever may be a secret is masked until it is revealed."""
+    text = argument.text(reveal=reveal)
+    if reveal:
+        return text
+    try:
+        value = json.loads(text)
+    except ValueError:  # a part of it is hidden already
+        return redact_text(text)
+    (masked,) = Masking(personal=False).value({argument.name: value}).values()
+    return text if masked == value else revealed_line(json.dumps(masked, ensure_ascii=False))
 
 
 def shown_state(item: Item, now: int) -> State:

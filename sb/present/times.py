@@ -33,6 +33,12 @@ def ago(at: int | None, now: int) -> str:
     return "" if at is None else relative_age(at, now)
 
 
+def lateness(asked_at: int, ends_at: int | None, now: int) -> str:
+    """Since when something waits and when it lapses: "asked 2h ago, lapses in 2h"; without a limit "asked 2h ago"."""
+    ends = left(ends_at, now)
+    return f"asked {when(asked_at, now)}" + (f", lapses in {ends}" if ends != "-" else "")
+
+
 def when(at: int, now: int) -> str:
     """When something was, within a sentence: just now, 9m ago, on 12 Nov."""
     age = relative_age(at, now)

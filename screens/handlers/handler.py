@@ -135,6 +135,12 @@ class Handler(ABC, Generic[Item]):
         """Microseconds since the epoch."""
         return int(self.records.clock.now() * MICROSECONDS)
 
+    def hide(self) -> None:
+        """Show no secret in the record any more: a dialog opens, which shows them itself."""
+        if self.revealed:
+            self.revealed = False
+            self.changed()
+
     def say(self, text: str) -> None:
         """Say why nothing was done."""
         self.console.say(plain(text, one_line=True))

@@ -8,12 +8,12 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from sb.screens.deciding import DRY_RUN
-from sb.screens.dialogs import ResultScreen
 from sb.screens.handlers.handler import Handler
 from sb.screens.state.approvals import unapprovable
-from sb.screens.state.document import Document
+from sb.screens.state.document import Document, Field
 from sb.screens.state.recovery import call_facts, item_of, possible_actions
 from sb.screens.state.recovery_record import (
+    HIDDEN,
     Asked,
     Detail,
     DryRun,
@@ -84,7 +84,7 @@ class RecoveryHandler(Handler[ReadItem]):
     def possible(self, action: str) -> bool:
         item = self._current
         if action == "reveal":
-            return bool(self._request and self._request.hides)
+            return any(field.name == HIDDEN for field in self.document() if isinstance(field, Field))
         return item is not None and action in possible_actions(item, self.now())
 
     def command(self) -> str:
@@ -239,9 +239,9 @@ class RecoveryHandler(Handler[ReadItem]):
             read,
             self._dry_runs.get(item.key),
             result,
-            reveal=self.revealed,
             others=self.screen.others(),
         )
+        self.hide()
         noted = self.noting(act, lambda item: item.name)
         self.screen.ask(recovery_question(verb, item, asked), [item], noted, declined)
 
@@ -316,6 +316,8 @@ class RecoveryHandler(Handler[ReadItem]):
         if verb == "not_happened" or intent.reverses:
             given("")
         else:
+            from sb.screens.dialogs import ResultScreen  # not before the first screen is there
+
             self.screen.app.push_screen(ResultScreen(item.call.object), given)
 
     def _record(self, verb: str, item: Item, by: Decider, reason: str, result: str) -> str:

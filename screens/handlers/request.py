@@ -117,6 +117,7 @@ class RequestHandler(Handler[ReadRequest]):
             opened = item.digest in self._opened
             return decide_request(self.records, verb, item, by, reason, opened=opened)
 
+        self.hide()
         asked = question(verb, chosen, detail=detail, others=self.screen.others())
         self.screen.ask(asked, chosen, self.noting(act, lambda item: item.approval.id))
 

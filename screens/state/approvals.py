@@ -28,7 +28,6 @@ from sb.present.approvals import (
     decision_lines,
     exact_object,
     history_line,
-    late_by,
     object_argument,
     request_state,
     short_call,
@@ -40,6 +39,7 @@ from sb.present.effects import (
 )
 from sb.present.events import call_line
 from sb.present.states import state
+from sb.present.times import lateness
 
 SHORT_CALL = 80  # characters of a call whose one argument the record's heading shows in full
 SHELL, ABOVE = "host.shell.", ("cwd", "why")  # tools of which these arguments stand above: Where and Why
@@ -78,9 +78,8 @@ def _state_fields(disclosed: Disclosure, now: int, detail: RequestDetail | None)
     lines = decision_lines(approval, detail.context.decisions if detail else (), now)
     if approval.state in OPEN:
         left = short_span((approval.expires_at - now) / MICROSECONDS)
-        late = late_by(approval, now)
-        by = f", {late} late" if late else ""
-        text, tone = f"{word}{by}: {left} left, then it counts as denied", ""
+        late = lateness(approval.requested_at, approval.expires_at, now)
+        text, tone = f"{word}: {late}, then it counts as denied", ""
         if word == INVALID:
             text = f"{word}: it was approved, and does not run"
         elif approval.state is ApprovalState.APPROVED:
@@ -144,7 +143,6 @@ def question(
     *,
     detail: RequestDetail | None = None,
     others: Sequence[str] = (),
-    reveal: bool = False,
 ) -> Question:
     """The question before these are approved, denied or revoked.
 
@@ -153,20 +151,28 @@ def question(
     """
     count = len(about)
     asked = [item for item in about if isinstance(item, Disclosure)]
-    objects = [_object(item, reveal, alone=count == 1) for item in about]
-    hidden = not reveal and any(item.hides for item in asked)
+    hidden = any(item.hides for item in asked)
+
+    def objects(*, reveal: bool) -> tuple[str, ...]:
+        listed = [_object(item, reveal, alone=count == 1) for item in about]
+        return tuple(listed) if verb == "approve" else some(listed, count)
+
     facts = (*(_facts(about[0], detail) if count == 1 else ()), *([("Hidden", _HIDDEN)] if hidden else []))
     noun = "request" if asked else "grant"
     return Question(
         f"{verb.capitalize()} {counted(count, noun)}" if count > 1 else verb.capitalize(),
-        tuple(objects) if verb == "approve" else some(objects, count),
+        objects(reveal=False),
         facts,
         _consequence(verb, asked, count, others),
         tuple(_name(item) for item in about),
+        revealed=objects(reveal=True) if hidden else (),
+        does=_DOES[verb],
+        tone="ok" if verb == "approve" else "danger",
     )
 
 
-_HIDDEN = "secrets in data; S in the list shows them"
+_DOES = {"approve": "approves", "deny": "denies", "revoke": "revokes"}
+_HIDDEN = "secrets in data; S shows them in step 2"
 
 
 def _object(item: Disclosure | Grant, reveal: bool, *, alone: bool) -> str:

@@ -20,6 +20,8 @@ class Question:
         records: the ids of what is decided; a reason that was not used comes back with the same ones.
         word: has to be typed in the second step; "" where `y` is enough.
         refused: why there is no second step, such as what a dry run says; "" where there is one.
+        does: what `y` does, in the line of keys. tone: of border and title, "ok" or "danger"; "" for neither.
+        revealed: the objects with their secrets, which a key shows in the second step; () where none is hidden.
         looks: for each object `del` or `add` where a change removes or adds it, which its first character says too.
     """
 
@@ -31,10 +33,14 @@ class Question:
     word: str = ""
     refused: str = ""
     looks: tuple[str, ...] = ()
+    revealed: tuple[str, ...] = ()
+    does: str = "does it"
+    tone: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "title", revealed_line(self.title))
         object.__setattr__(self, "objects", tuple(map(revealed_line, self.objects)))
+        object.__setattr__(self, "revealed", tuple(map(revealed_line, self.revealed)))
         object.__setattr__(
             self, "facts", tuple((name, revealed_line(text)) for name, text in self.facts if text)
         )

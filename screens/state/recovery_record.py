@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,14 +18,14 @@ from sb.errors import SBError
 from sb.kernel.approvals.disclosure import Argument, Disclosure
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.calls.intents import Intent
-from sb.kernel.recovery_loop.escalations import Escalation, EscalationState
-from sb.kernel.reversibility.contracts import MutationRef
+from sb.kernel.recovery_loop.escalations import Escalation, Escalations, EscalationState
+from sb.kernel.reversibility.contracts import MutationRef, MutationState, RecoveryApprovalMode
 from sb.kernel.reversibility.mutations import MutationStore
 from sb.log.event import Event
 from sb.log.event_log import EventLog
 from sb.log.kinds import TOOL_DISPATCH
 from sb.present.decisions import approving_first
-from sb.present.recovery import NO_UNDO, Item, shown_state
+from sb.present.recovery import NO_UNDO, Item, argument_text, shown_state
 from sb.present.times import date_and_time, when
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 LONGEST_ARGS = 2_000  # characters of a reversal's arguments in a question
 LONGEST_OBJECT = 200  # characters of what is undone in a question
 MOST_PLANS = 20  # in a question
+HIDDEN = "Hidden"  # the field that says that there are secrets
 
 
 @frozen
@@ -65,6 +67,7 @@ class Detail:
         ref: what the call changed. call: all about the call. called_at: in microseconds since the epoch.
         undoing: what a reversal in doubt was to undo; "" for other calls.
         request: for the reversal, where one waits or may still be used.
+        people: how many have to approve a reversal. agreed: the one of several who has already.
     """
 
     key: int
@@ -74,6 +77,8 @@ class Detail:
     undoing: str = ""
     request: Disclosure | None = None
     called_at: int | None = None
+    people: int = 1
+    agreed: str = ""
 
 
 def read_detail(log: EventLog, item: Item) -> Detail:
@@ -90,7 +95,23 @@ def read_detail(log: EventLog, item: Item) -> Detail:
         request = _request(log, item)
     except SBError as error:
         return Detail(item.key, None, call, error.message, called_at=called_at)
-    return Detail(item.key, ref, call, undoing=undoing, request=request, called_at=called_at)
+    people, agreed = _people(log, item, ref)
+    return Detail(item.key, ref, call, "", undoing, request, called_at, people, agreed)
+
+
+def _people(log: EventLog, item: Item, ref: MutationRef | None) -> tuple[int, str]:
+    """How many people have to approve the reversal of an item, and who of several has."""
+    about = item.about
+    if isinstance(about, MutationRef):  # an undo that waits for the second person is an escalation of its own
+        waiting = (
+            found for found in Escalations(log).page(limit=0) if found.mutation_id == about.mutation_id
+        )
+        about = next((found for found in waiting if found.undecided), about)
+    if isinstance(about, Escalation):
+        return about.people, about.decided_by
+    declared = json.loads(about.reversal or "{}") if isinstance(about, Intent) else {}
+    mode = ref.recovery_approval_mode if ref else declared.get("recovery_approval_mode")
+    return 2 if mode == RecoveryApprovalMode.DUAL_CONTROL else 1, ""
 
 
 def _call_fields(events: Sequence[Event]) -> list[Field]:
@@ -226,8 +247,13 @@ def _reversal_fields(ref: MutationRef, arguments: tuple[Argument, ...], reveal: 
     if not arguments:
         return [Field("Undo", f"by {ref.reversal_tool}"), Field("with, redacted", args_text(ref))]
     given = [
-        Field(f"with {argument.name}", argument.text(reveal=reveal), whole=True) for argument in arguments
+        Field(f"with {argument.name}", argument_text(argument, reveal=reveal), whole=True)
+        for argument in arguments
     ]
+    if reveal or any(
+        argument_text(argument, reveal=False) != argument.text(reveal=True) for argument in arguments
+    ):
+        given.append(Field(HIDDEN, f"secrets: S {'hides' if reveal else 'shows'} them"))
     return [Field("Undo", f"by {ref.reversal_tool}"), *given]
 
 
@@ -257,6 +283,14 @@ _TITLES = {
     "not_happened": "It did not happen",
     "compensate": "It happened, undo it",
 }
+_DOES = {
+    "approve": "undoes it",
+    "undo": "undoes it",
+    "dismiss": "dismisses it",
+    "happened": "records it",
+    "not_happened": "records it",
+    "compensate": "records and undoes it",
+}
 _CONSEQUENCES = {
     "approve": _REVERSES,
     "undo": _REVERSES,
@@ -273,7 +307,7 @@ class Asked:
 
     Args:
         result: what a call in doubt gave, as JSON; "" where nobody was asked.
-        detail: what was read of the item. reveal: show the secrets in the reversal's arguments.
+        detail: what was read of the item.
         others: the operators who could approve after this one.
         now: microseconds since the epoch.
     """
@@ -282,17 +316,17 @@ class Asked:
     detail: Detail
     dry_run: DryRun | None = None
     result: str = ""
-    reveal: bool = False
     others: Sequence[str] = ()
 
-    @property
-    def reversal(self) -> str:
+    def reversal(self, *, reveal: bool) -> str:
         """The reversing tool, with its arguments."""
         ref = self.detail.ref
         if ref is None or not ref.reversal_tool:
             return ""
         arguments = _arguments(self.detail, self.dry_run)
-        given = ", ".join(f"{argument.name} = {argument.text(reveal=self.reveal)}" for argument in arguments)
+        given = ", ".join(
+            f"{argument.name} = {argument_text(argument, reveal=reveal)}" for argument in arguments
+        )
         return f"{ref.reversal_tool} is called with {shorten_middle(given or args_text(ref), LONGEST_ARGS)}"
 
 
@@ -300,7 +334,7 @@ def recovery_question(verb: str, item: Item, asked: Asked) -> Question:
     """The question before an item is approved, undone, dismissed or settled."""
     about = item.about
     performs = verb in PERFORMING
-    done = asked.reversal if performs else ""
+    done, shown = (asked.reversal(reveal=reveal) if performs else "" for reveal in (False, True))
     facts = [("Undoes", shorten(item.call.object, LONGEST_OBJECT))] if done else []
     facts += [("Agent", item.who), ("Call", f"{about.tool_id} ({about.call_id})")]
     if isinstance(about, Escalation):
@@ -310,12 +344,21 @@ def recovery_question(verb: str, item: Item, asked: Asked) -> Question:
     if asked.result:
         facts.append(("It gave", shorten(asked.result, LONGEST_ARGS)))
     consequence = _CONSEQUENCES[verb]
-    if verb == "approve" and isinstance(about, Escalation) and about.people > 1 and not about.decided_by:
-        consequence = approving_first(about.people, asked.others)
+    if performs and asked.detail.people > 1 and not asked.detail.agreed:
+        first = approving_first(asked.detail.people, asked.others)
+        consequence = f"It is recorded as done. {first}" if verb == "compensate" else first
     looked = asked.dry_run
     no = f"the dry run says no: {looked.detail}" if verb == "undo" and looked and not looked.ok else ""
     return Question(
-        _TITLES[verb], (done or item.call.object,), tuple(facts), consequence, (item.name,), refused=no
+        _TITLES[verb],
+        (done or item.call.object,),
+        tuple(facts),
+        consequence,
+        (item.name,),
+        refused=no,
+        revealed=(shown,) if shown != done else (),
+        does=_DOES[verb],
+        tone="ok" if performs else "danger" if verb == "dismiss" else "",
     )
 
 
@@ -349,7 +392,12 @@ def run_question(run_id: str, who: str, run: RunPlan) -> Question:
     Args:
         who: its agent and project.
     """
-    plans = [(about, plan) for about, plan in run.plans if plan.ref.reversal_tool]
+    before = sum(plan.ref.state is MutationState.REVERSED for _, plan in run.plans)
+    plans = [
+        (about, plan)
+        for about, plan in run.plans
+        if plan.ref.reversal_tool and plan.ref.state is not MutationState.REVERSED
+    ]
     lines = [
         f"{shorten(about, LONGEST_OBJECT)}: {'' if plan.ok else 'NO: '}{shorten(plan.detail, 200)}"
         for about, plan in plans[:MOST_PLANS]
@@ -357,10 +405,16 @@ def run_question(run_id: str, who: str, run: RunPlan) -> Question:
     if len(plans) > MOST_PLANS:
         lines.append(f"and {len(plans) - MOST_PLANS:,} more")
     lines += [f"{shorten(about, LONGEST_OBJECT)}: outcome unknown, left as it is" for about in run.doubtful]
-    steps, without = len(plans), len(run.plans) - len(plans)
-    left = f"{counted(without, 'call')} without undo" if without else ""
+    steps, without = len(plans), len(run.plans) - len(plans) - before
+    left = ", ".join(
+        f"{counted(number, 'call')} {why}"
+        for number, why in ((without, "without undo"), (before, "reversed before"))
+        if number
+    )
     facts = (("Left", left), ("Agent", who), ("Run", run_id))
     consequence = "Newest first, one by one. After one that fails, only calls on other files follow."
+    if any(plan.ref.recovery_approval_mode is RecoveryApprovalMode.DUAL_CONTROL for _, plan in plans):
+        consequence += " It stops at the first that another operator has to approve too."
     title = f"Undo all of its run: {counted(steps, 'call')}"
     word = str(steps) if steps > 1 else ""
-    return Question(title, tuple(lines), facts, consequence, (run_id,), word)
+    return Question(title, tuple(lines), facts, consequence, (run_id,), word, tone="ok", does="undoes it")

@@ -267,7 +267,7 @@ def _call_document(log: EventLog, call: CallRecord, now: int) -> list[Field]:
 def refused_call(log: EventLog, words: str, node: Node | None, by: int) -> Node | None:
     """The nearest call that was refused or whose outcome is unknown; from the end on if there is none."""
     wanted, head = RefusedFilter.parse(words), log.head().seq
-    start = _start(log, node) if node else head + 1
+    start = _start(log, node, by) if node else head + 1
     for seq in (start, head + 1 if by > 0 else 0):
         found = next_refused(log, wanted, seq, newer=by < 0)
         event = events_at(log, [found]).get(found) if found else None
@@ -277,8 +277,12 @@ def refused_call(log: EventLog, words: str, node: Node | None, by: int) -> Node 
     return None
 
 
-def _start(log: EventLog, node: Node) -> int:
-    """The row from which on to look: of a session, behind its newest call."""
+def _start(log: EventLog, node: Node, by: int) -> int:
+    """The row from which on to look: of a session, behind its newest call; to newer ones, a call's newest event."""
+    if node.kind == CALL and by < 0:
+        event = events_at(log, [node.first]).get(node.first)
+        events = log.events(run_id=event.subject.run_id, call_id=event.subject.call_id) if event else ()
+        return max((event.seq for event in events), default=node.first)
     run = runs_at(log, [node.first]).get(node.first) if node.kind == SESSION else None
     newest = run_calls(log, run.run_id, limit=1) if run else ()
     return newest[0] + 1 if newest else node.first

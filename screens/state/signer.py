@@ -24,7 +24,9 @@ class Signer:
     def __init__(self, records: Records, name: str = "") -> None:
         self._records = records
         self.name = name
+        self.locked = False  # a passphrase was given, and is forgotten again
         self._unlocked: Decider | None = None
+        self._opened = False  # by a passphrase
         self._remote = signing_socket()
 
     def decider(self, ask: Callable[[str], str]) -> Decider:
@@ -40,11 +42,18 @@ class Signer:
         if self._unlocked is None and self._remote is not None:
             self._unlocked = remote_decider(self._remote)
         if self._unlocked is None:
+            asked = False
+
+            def asking(prompt: str) -> str:
+                nonlocal asked
+                asked = True
+                return ask(prompt)
+
             keys = KeyFolder(self._records.config.home.keys)
-            found = decider(self._records.authority("write"), keys, self.name, ask)
+            found = decider(self._records.authority("write"), keys, self.name, asking)
             if not found.key_id:
                 return found  # somebody may enrol while the console runs
-            self._unlocked = found
+            self._unlocked, self._opened, self.locked = found, asked, False
         return self._unlocked
 
     def anybody(self) -> Decider:
@@ -56,4 +65,15 @@ class Signer:
 
     def forget(self) -> None:
         """Find out anew the next time: it may be another key by now."""
-        self._unlocked = None
+        self._unlocked, self._opened = None, False
+
+    def lock(self) -> bool:
+        """Forget the key if a passphrase opened it; returns whether one did.
+
+        A key without a passphrase would be open again at once, and that of a browser's tab is not in this process.
+        """
+        if not self._opened:
+            return False
+        self.forget()
+        self.locked = True
+        return True

@@ -41,7 +41,7 @@ HELD = "memory:\n  scopes: {'team:held': {personal_data: escalate, retention: 1s
 
 
 def documents(done: Outcome) -> list[Any]:
-    """What a command printed: one document over several lines, or one on each line."""
+    """The documents that a command printed: one document over several lines, or one on each line."""
     whole = done.out.startswith("{\n")
     return [json.loads(text) for text in ([done.out] if whole else done.out.splitlines())]
 

@@ -21,7 +21,7 @@ def saved(sb: CommandLine, *arguments: str) -> str:
 
 
 def stacks(sb: CommandLine, agent: str = "ada") -> list[str]:
-    """What a core is composed of, the active stack first."""
+    """The stacks of a core, the active stack first."""
     shown = sb("entity", "status", "--agent", agent, "--json").json["stacks"]
     return sorted(shown, key=lambda name: not shown[name]["active"])
 

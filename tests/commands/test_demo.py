@@ -42,6 +42,7 @@ def test_the_demo_tells_from_the_log_what_happened(sb: CommandLine, tmp_path: Pa
         "started     clerk: files.write(path=summary.md",
         "refused     clerk: http.get",
         "refused     clerk: shop.label(order=1001): the contract of shop.label changed",
+        "asked       clerk: shop.mail(order=1002, text=Your refund is on its way.): shop.mail cannot be undone",
         "asked       clerk: shell.run",
         "refused     clerk: files.write",
         "clerk finished the run, 4 of 4 calls used",
@@ -53,6 +54,7 @@ def test_the_demo_tells_from_the_log_what_happened(sb: CommandLine, tmp_path: Pa
         "order 1002 is shipped, 49.00 of 49.00 refunded",
         'recovery wants payments.reverse_refund refund_id="ref_1", since order_not_shipped:1002 turned false',
         "clerk wants rm -rf exports",
+        "clerk wants shop.mail order=1002",
         "shop.label is changed",
     )
     position = 0
@@ -135,6 +137,7 @@ def test_what_was_approved_in_the_console_is_reversed_once_it_is_left(sb: Comman
     go_on(story)
     assert story.ledger.refunded() == 0
     assert not (story.folder / "exports").exists()
+    assert "shop.mail" in sb("approvals", "grants").out, "one yes answers for later mails of this agent"
     with open_runtime(demo_config(story.home)) as runtime:
         (escalation,) = runtime.recovery.escalations.page(everything=True)
         assert (escalation.state, escalation.decided_by) == (EscalationState.REVERSED, "ada")

@@ -86,7 +86,7 @@ COUNT = 40
 
 
 def act_at_once(folder: Path, name: str) -> None:
-    """What each process does: the same refunds, the same reversals under keys of its own, then all that is left."""
+    """One process's work: the same refunds, the same reversals under keys of its own, then all that is left."""
     ledger = Ledger(folder / "ledger.db")
     (folder / f"ready-{name}").touch()
     while not (folder / "go").exists():
@@ -136,7 +136,7 @@ POINTS = {"before it began": False, "before its commit": False, "after its commi
 
 
 def refund_and_die(home: str, point: str) -> None:
-    """What the agent's process does: one governed refund, in the middle of which it is killed."""
+    """The agent's process: one governed refund, in the middle of which it is killed."""
     from sb.kernel.run_context import RunContext
     from sb.store import driver
 

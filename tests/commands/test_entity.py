@@ -23,7 +23,7 @@ def saved_id(sb: CommandLine, *arguments: str) -> str:
 
 
 def memory(kind: str, uid: str, stack_id: str = "default") -> Any:
-    """What a stack has under an id."""
+    """The memory that a stack has under an id."""
     with SQLiteStack(stack_id, current_config().database, components=[]) as stack:
         return stack.get_memory(kind, uid)
 

@@ -27,7 +27,7 @@ MARKS = ("access_log", "broadcasts", "record_stats", "vectors")
 
 
 def rows() -> list[tuple[str, int]]:
-    """How many rows each table of the home's database has."""
+    """The number of rows of each table of the home's database."""
     file = Path(os.environ["SB_HOME"]) / "brain.db"
     if not file.exists():
         return []

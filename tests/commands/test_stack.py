@@ -33,7 +33,7 @@ def work(sb: CommandLine) -> str:
 
 
 def notes(sb: CommandLine, stack: str = "work", *database: str) -> set[str]:
-    """What the notes of a stack say."""
+    """The texts of a stack's notes."""
     dumped = json.loads(sb(*database, "stack", "dump", stack, "--format", "json").out)
     return {note["content"] for note in dumped["notes"]}
 

@@ -39,12 +39,12 @@ def two(stack: SQLiteStack) -> tuple[str, str]:
 
 
 def memory(stack: SQLiteStack, kind: str, uid: str) -> Any:
-    """What the stack has under an id."""
+    """The memory that the stack has under an id."""
     return stack.get_memory(kind, uid)
 
 
 def history(sb: CommandLine, uid: str) -> list[tuple[str, str]]:
-    """What was done with a memory, each with who did it."""
+    """The changes of a memory, each with who made it."""
     items = sb("memory", "history", uid, "--json").json["items"]
     return [(item["operation"], item["actor"]) for item in items]
 

@@ -39,7 +39,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def printed_at(home: Path, columns: int, *commands: str, **variables: str) -> str:
-    """What commands print on a terminal of that width, and from a line such as @80 on of another."""
+    """Output of commands on a terminal of that width, and from a line such as @80 on of another."""
     env = {"PATH": os.environ["PATH"], "HOME": str(home), "SB_HOME": str(home), **variables}
     return on_terminal([sys.executable, "-c", RUN, *commands], columns, env)
 

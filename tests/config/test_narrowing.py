@@ -95,6 +95,7 @@ VALUES: Mapping[str, st.SearchStrategy[Any]] = {
     "kill.dual_control": one_of("true", "false"),
     "budget.session_cost_usd": one_of(0.5, 5, 1_000_000_000),
     "budget.daily_cost_usd": one_of(0.5, 5, 1_000_000_000),
+    "console.lock_after_min": one_of(0, 5, 15),
     "prices": one_of("{m: {input: 3}}", "{}"),
     "hooks.conflicts": one_of("off", "warn", "refuse"),
     "hooks.approval": one_of("queue", "ask"),

@@ -19,7 +19,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "mcp.md"
 
 
 class TokenProxy:
-    """What stands before the server for a suite that sends no token: it adds one."""
+    """A proxy before the server, for a suite that sends no token: it adds one."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

@@ -27,7 +27,7 @@ def present(runtime: Runtime, clock: SteeredClock, ids: CountingIds) -> Present:
 
 
 def attached(present: Present, core_id: str = "ada") -> tuple[list[str], str | None]:
-    """Which stacks a core has, and the active one."""
+    """The stacks of a core, and the active one."""
     with present.entity(core_id) as core:
         binding = core.get_binding()
     return list(binding.stacks), binding.active_stack_id

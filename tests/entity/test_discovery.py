@@ -27,7 +27,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def install(site: Path, distribution: str, entry_points: str) -> None:
-    """What pip leaves behind of a distribution."""
+    """Write the files that pip leaves behind of a distribution."""
     info = site / f"{distribution}-1.2.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(

@@ -64,7 +64,7 @@ def test_suite_of_the_demo_run_expects_its_changes_and_forbids_what_was_denied(t
     path = tmp_path / "first.yaml"
     path.write_text(text, encoding="utf-8")
     assert len(load_suites([path])[0].cases) == 1
-    assert trajectory["forbid"] == ["http.get", "shop.label", "shell.run"]
+    assert trajectory["forbid"] == ["http.get", "shop.label", "shop.mail", "shell.run"]
     assert trajectory["extras"] == "read_only"
     assert "sb agent eval evals/refund.yaml" in text
 

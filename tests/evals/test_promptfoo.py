@@ -24,7 +24,7 @@ Calls = Sequence[RecordedCall]
 
 
 def holds(assertion: Mapping[str, Any], calls: Calls) -> bool:
-    """What promptfoo decides: each assertion by itself, over all calls, as its documentation and sources have it."""
+    """Verdict of promptfoo: each assertion by itself, over all calls, as its documentation and sources have it."""
     kind, value = assertion["type"], assertion["value"]
     found = _holds(kind.removeprefix("not-").removeprefix("trajectory:"), value, calls)
     if kind == "not-trajectory:tool-used" and not isinstance(value, dict):

@@ -49,6 +49,7 @@ def test_run_of_the_log_has_every_call_with_its_verdict_and_class(story: Demo) -
         ("files.write", True),
         ("http.get", False),
         ("shop.label", False),
+        ("shop.mail", False),
         ("shell.run", False),
         ("files.read", True),
         ("files.write", False),

@@ -46,7 +46,7 @@ class Hands:
 
 
 class Broken(NamedTuple):
-    """What is broken, and which cases have to fail of it, no others.
+    """The part that is broken, and which cases have to fail of it, no others.
 
     Args:
         change: of a call. memory: of what the agent remembers with. says: of its answers.

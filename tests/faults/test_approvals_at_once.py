@@ -39,7 +39,7 @@ def context() -> RunContext:
 
 
 def use_all(place: str, count: str) -> None:
-    """What each process does: make every call, naming its approval."""
+    """One process's work: make every call, naming its approval."""
     folder = Path(place)
     ready, ctx = executor(folder), context()
     ids = (folder / "ids").read_text().split()

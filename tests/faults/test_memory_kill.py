@@ -198,7 +198,7 @@ def statements(home: Home, operation: str) -> Iterator[int]:
 
 
 def unsound(home: Home) -> list[Any]:
-    """What is wrong with the file: nothing is."""
+    """Faults of the file: there are none."""
     with closing(home.brain().database) as database:
         brain = Brain("ada", config=home.config, database=database)
         database.use_vectors()

@@ -54,6 +54,6 @@ def audited(once: Callable[[str, Callable[[], Any]], Any]) -> subprocess.Complet
 
 @pytest.fixture(scope="session")
 def whole_report(once: Callable[[str, Callable[[], Any]], Any]) -> AuditReport:
-    """What the whole audit reports, before it is printed."""
+    """The report of the whole audit, before it is printed."""
     report: AuditReport = once("report", audit)
     return report

@@ -27,7 +27,7 @@ PARTIAL_P1, PARTIAL_P0 = "HA-25", "HA-02"
 
 @dataclass(frozen=True)
 class Step:
-    """What a step of a job left behind."""
+    """Outcome of a job's step."""
 
     code: int
     log: str

@@ -19,7 +19,7 @@ from sb.runtime import Runtime, open_runtime
 
 
 def state(runtime: Runtime) -> tuple[Any, ...]:
-    """What the home has: its schema, its approved contracts, and whether its log is whole."""
+    """The state of the home: its schema, its approved contracts, and whether its log is whole."""
     query = runtime.database.query
     return (
         query("SELECT name, sql FROM sqlite_schema ORDER BY name"),

@@ -145,7 +145,7 @@ def test_an_outcome_is_named_by_its_number_too(sb: CommandLine) -> None:
 
 @pytest.fixture(scope="module")
 def report() -> str:
-    """What this version says of a control that passes and of one that fails."""
+    """This version's report on a control that passes and of one that fails."""
     return run_audit("--json", "--only", PASSES, "--only", FAILS).stdout.decode()
 
 

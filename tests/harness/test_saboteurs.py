@@ -46,7 +46,7 @@ NEEDED_BY = {
 
 
 class Unbroken:
-    """How everything is graded where nothing is broken, and which probes come by what a saboteur replaces.
+    """The grades where nothing is broken, and which probes come by what a saboteur replaces.
 
     A probe that never calls what a saboteur replaces goes the same way whether it is replaced or not, so it need not be
     asked again: that leaves a third of the work.
@@ -167,7 +167,7 @@ def together(saboteurs: Iterable[Saboteur]) -> list[list[Saboteur]]:
 
 
 def spoiled(saboteurs: list[Saboteur], unbroken: Unbroken, but: set[str]) -> set[str]:
-    """Which controls other than those have another status when all that is broken at once."""
+    """Controls other than those that have another status when all that is broken at once."""
     found = graded(set().union(*map(unbroken.within_reach, saboteurs)) - but, saboteurs)
     return {item for item in found if found[item].status is not unbroken.grades[item].status}
 

@@ -142,7 +142,7 @@ class Model:
         )
 
     def written(self, agent: str, scope: str) -> str:
-        """What becomes of a text with personal data that an agent writes in a scope."""
+        """Outcome for a text with personal data that an agent writes in a scope."""
         if not self.may(agent, "write", scope):
             return "denied"
         return max(self.answers("personal_data", scope), key=STRICTER.index, default="keep")

@@ -43,7 +43,7 @@ class Agents:
         )
 
     def person(self) -> Overseer:
-        """What an operator types."""
+        """The commands that an operator types."""
         self.clock.time += 60
         return Overseer(database=self.database, config=self.config, clock=self.clock, ids=self.ids)
 

@@ -19,7 +19,7 @@ from sb.store.records.columns import Row
 
 
 class Desk:
-    """What an operator works with.
+    """The home that an operator works with.
 
     Args:
         home: SB_HOME, which is made.

@@ -237,7 +237,7 @@ class RandomHome:
         return "\n".join(found)
 
 
-def shown(home: RandomHome, answer: str) -> set[str]:
+def words_in(home: RandomHome, answer: str) -> set[str]:
     """The words of the memories that an answer holds."""
     return {row.word for row in home.model.rows.values() if f"{row.word} " in answer}
 
@@ -357,7 +357,7 @@ def written(home: RandomHome, agent: str, scope: str) -> Iterator[tuple[str, str
 
 
 def observed(home: RandomHome, agent: str, scope: str) -> Iterator[tuple[str, str]]:
-    """What each way shows an agent from a scope."""
+    """The memories that each way shows an agent from a scope."""
     for name, way in WAYS.items():
         try:
             yield name, way(home, agent, scope)

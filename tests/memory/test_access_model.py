@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.memory.access_model import Model, ModelRow, means
-from tests.memory.random_homes import AGENTS, SCOPES, RandomHome, changed, observed, shown, written
+from tests.memory.random_homes import AGENTS, SCOPES, RandomHome, changed, observed, words_in, written
 
 HOMES = int(os.environ.get("SB_RANDOM_HOMES", "40"))  # memories, settings, an agent and a scope
 _SETTINGS = 10  # for the same memories
@@ -68,7 +68,7 @@ def differences(home: RandomHome) -> Iterator[str]:
     """Where what is shown is not what the model says."""
     agent, scope = home.random.choice(AGENTS), home.random.choice(SCOPES)
     for way, answer in observed(home, agent, scope):
-        wanted, found = expected(home.model, way, agent, scope), shown(home, answer)
+        wanted, found = expected(home.model, way, agent, scope), words_in(home, answer)
         more, less = found - wanted, set() if way in _AT_MOST else wanted - found
         if more or less:
             yield f"{way}: {agent} from {scope} sees too much {sorted(more)}, too little {sorted(less)}"

@@ -37,57 +37,57 @@ def texts(brain: Brain, text: str) -> list[str]:
 
 
 @pytest.fixture
-def found(brain: Brain) -> Callable[[str], list[str]]:
+def texts_of(brain: Brain) -> Callable[[str], list[str]]:
     return lambda text: texts(brain, text)
 
 
 def test_everything_is_there_newest_first_also_what_is_private_forgotten_or_in_another_stack(
-    brain: Brain, found: Callable[[str], list[str]]
+    brain: Brain, texts_of: Callable[[str], list[str]]
 ) -> None:
     first = brain.remember("a plain fact")
     brain.remember("a private one", private=True)
     Brain("courier", database=brain.database, stack="other").remember("another stack's")
     brain.forget(first)
-    assert found("") == ["another stack's", "a private one", "a plain fact"]
+    assert texts_of("") == ["another stack's", "a private one", "a plain fact"]
 
 
 def test_what_is_typed_begins_a_word_in_any_case_also_where_its_stem_is_another(
-    brain: Brain, found: Callable[[str], list[str]]
+    brain: Brain, texts_of: Callable[[str], list[str]]
 ) -> None:
     phrases = ["Payment first", "the payload", "(pay)", "repay it", "_pay_", "état: pay", "日本語pay"]
     for text in phrases:
         brain.remember(text)
-    assert set(found("pay")) == set(phrases) - {"repay it"}
-    assert found("PAYL") == ["the payload"]
-    assert found("the payl") == ["the payload"]
-    assert found("本語") == ["日本語pay"]
-    assert found("payments") == []
+    assert set(texts_of("pay")) == set(phrases) - {"repay it"}
+    assert texts_of("PAYL") == ["the payload"]
+    assert texts_of("the payl") == ["the payload"]
+    assert texts_of("本語") == ["日本語pay"]
+    assert texts_of("payments") == []
 
 
 @pytest.mark.parametrize(
     "typed", ["%", "_x", "*", "?", "[", "[a-z", "]", "\\", "'", '"', "a*", "^", "--", "💥"]
 )
 def test_no_character_has_a_meaning_of_its_own(
-    brain: Brain, found: Callable[[str], list[str]], typed: str
+    brain: Brain, texts_of: Callable[[str], list[str]], typed: str
 ) -> None:
     brain.remember("nothing of the kind, axx")
     brain.remember(f"with {typed} in it")
-    assert found(typed) == [f"with {typed} in it"]
+    assert texts_of(typed) == [f"with {typed} in it"]
 
 
-def test_terms_look_in_their_columns(brain: Brain, found: Callable[[str], list[str]]) -> None:
+def test_terms_look_in_their_columns(brain: Brain, texts_of: Callable[[str], list[str]]) -> None:
     brain.remember("shop is open", project="shop")
     brain.decide("Postgres", "it holds", project="shop")
     Brain("courier", database=brain.database).remember("post is slow", strength=0.3)
     brain.forget(brain.remember("old post"))
     brain.protect(brain.remember("new post"))
-    assert found("kind:dec") == ["Postgres: it holds"]
-    assert found("scope:shop kind:fact") == ["shop is open"]
-    assert found("agent:cour") == found("strength:weak") == ["post is slow"]
-    assert found("state:forgotten") == ["old post"]
-    assert found("state:protected") == ["new post"]
-    assert found("state:active post") == ["new post", "post is slow", "Postgres: it holds"]
-    assert found("kind:nothing") == []
+    assert texts_of("kind:dec") == ["Postgres: it holds"]
+    assert texts_of("scope:shop kind:fact") == ["shop is open"]
+    assert texts_of("agent:cour") == texts_of("strength:weak") == ["post is slow"]
+    assert texts_of("state:forgotten") == ["old post"]
+    assert texts_of("state:protected") == ["new post"]
+    assert texts_of("state:active post") == ["new post", "post is slow", "Postgres: it holds"]
+    assert texts_of("kind:nothing") == []
 
 
 def test_a_look_goes_on_from_the_last_one_and_comes_to_what_a_whole_look_would(

@@ -11,7 +11,7 @@ from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Label
 from sb.memory.bundle_import import Imported, load
 from sb.memory.bundles import export
-from sb.memory.personal_data import met
+from sb.memory.personal_data import detections
 from sb.protocols.types import Handoff
 from tests.memory.desk import Desk, desk
 
@@ -33,7 +33,7 @@ def strict(tmp_path: Path) -> Iterator[Desk]:
 
 
 def carried(desk: Desk, to: Desk, path: Path, into: str | None = None) -> Imported:
-    """What an import of all that one home knows gives in another."""
+    """The memories of a home after an import of all that another knows."""
     if not path.exists():
         export(desk.space, desk.log, path, by=Label("ada"), stack="default")
     authority = Authority(to.config.operators.file, to.log)
@@ -54,7 +54,7 @@ def test_nothing_of_a_redacted_value_reaches_the_home_of_a_bundle(
     files = [path for path in strict.home.rglob("*") if path.is_file()]
     assert files
     assert not [path for path in files if b"5550199" in path.read_bytes()]
-    logged = met(strict.database)
+    logged = detections(strict.database)
     assert {(item.label, item.action, item.scope) for item in logged} == {("phone", "redact", "project:red")}
     assert len(logged) == 4
 
@@ -63,11 +63,11 @@ def test_a_bundle_that_is_read_again_changes_nothing(desk: Desk, strict: Desk, t
     for scope in ("project:red", "project:drop", "project:wait", "project:open"):
         desk.brain(scope=scope).remember(TEXT)
     first = carried(desk, strict, tmp_path / "b")
-    before = met(strict.database)
+    before = detections(strict.database)
     again = carried(desk, strict, tmp_path / "b")
     assert (first.added, first.conflicting, first.quarantined) == (3, 1, 1)
     assert (again.added, again.same, again.conflicting) == (0, 3, 1)
-    assert met(strict.database) == before
+    assert detections(strict.database) == before
 
 
 def test_a_scope_that_drops_leaves_it_out_and_says_so(desk: Desk, strict: Desk, tmp_path: Path) -> None:

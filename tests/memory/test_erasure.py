@@ -183,7 +183,7 @@ def test_a_reader_of_an_older_state_is_told_of_and_a_second_run_finishes(desk: D
 
 
 def test_no_copy_is_left_in_the_gaps_of_pages_where_rows_were_moved(desk: Desk) -> None:
-    """What SQLite leaves behind there even with secure_delete: the first seeds show that there is something."""
+    """SQLite leaves copies behind there even with secure_delete: the first seeds show that there is something."""
     desk.tamper("CREATE TABLE moved (name TEXT PRIMARY KEY) WITHOUT ROWID")
     for seed in range(20):
         rng = random.Random(seed)

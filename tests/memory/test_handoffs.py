@@ -41,7 +41,7 @@ def test_without_a_recipient_whoever_comes_next_takes_it_over(agents: Agents) ->
 
 
 def everything_read(brain: Brain, uid: str) -> str:
-    """What an agent comes to see of one handoff and of what is related to it, on every way there is."""
+    """All that an agent comes to see of one handoff and of what is related to it, on every way there is."""
     ways = (
         brain.search("zebra", k=50),
         brain.think("zebra"),

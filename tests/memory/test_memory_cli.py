@@ -331,7 +331,7 @@ def test_the_words_that_were_asked_for_are_set_off_on_a_terminal(home: Path, sb:
 
 
 def on_terminal(command: list[str], environment: dict[str, str]) -> str:
-    """What a command prints on a terminal."""
+    """Output of a command on a terminal."""
     ours, theirs = pty.openpty()
     with subprocess.Popen(command, env=environment, stdout=theirs, stderr=subprocess.DEVNULL):
         os.close(theirs)

@@ -13,7 +13,7 @@ PROJECT = ("--project", "api")
 
 
 def day_one(sb: CommandLine) -> None:
-    """What ada leaves behind."""
+    """The handoff that ada leaves behind."""
     as_ada = (*PROJECT, "--agent", "ada", "--session", "monday")
     for arguments in (
         ("remember", "rate limit: 100/15s", "--category", "integration"),

@@ -13,7 +13,7 @@ from sb.kernel.authority.signing import Label
 from sb.memory import Brain
 from sb.memory.consent import about
 from sb.memory.operator_view import Overseer
-from sb.memory.personal_data import PersonalDataRefused, met
+from sb.memory.personal_data import PersonalDataRefused, detections
 from sb.memory.quarantine.review import Quarantine
 from sb.memory.retention import overdue
 from sb.protocols.types import Note
@@ -60,7 +60,7 @@ def test_personal_data_is_kept_where_no_rule_says_otherwise_and_the_write_is_log
     record = brain.remember(TEXT)
     brain.remember("the lighthouse has 12 windows and 3 doors")
     assert TEXT in contents(brain)
-    (logged,) = met(runtime.database)
+    (logged,) = detections(runtime.database)
     assert (logged.record, logged.label, logged.action) == (record, "phone", "keep")
     assert (logged.agent, logged.scope) == ("ada", "project:a")
 
@@ -78,7 +78,7 @@ def test_redacted_value_reaches_no_file(scope: str, runtime: Runtime, home: Path
     brain.wrap_up(TEXT, goal=TEXT)
     assert f"call Grace: {REDACTED}" in contents(brain)
     assert b"5550199" not in b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
-    assert {item.action for item in met(runtime.database)} == {"redact"}
+    assert {item.action for item in detections(runtime.database)} == {"redact"}
 
 
 def test_scope_that_drops_refuses_the_write_and_logs_it_without_a_record(runtime: Runtime) -> None:
@@ -86,7 +86,7 @@ def test_scope_that_drops_refuses_the_write_and_logs_it_without_a_record(runtime
     with pytest.raises(PersonalDataRefused, match="not saved: it holds personal data \\(phone\\)"):
         brain.remember(TEXT)
     assert contents(brain) == []
-    assert [(item.record, item.action) for item in met(runtime.database)] == [("", "drop")]
+    assert [(item.record, item.action) for item in detections(runtime.database)] == [("", "drop")]
 
 
 def test_escalated_memory_is_found_once_it_is_released(runtime: Runtime) -> None:

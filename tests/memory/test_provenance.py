@@ -18,7 +18,7 @@ def overseer(desk: Desk) -> Overseer:
 
 
 def outline(origin: Origin) -> object:
-    """What a memory says, and what it was made from."""
+    """A memory's text, and those it was made from."""
     text = origin.memory.content if origin.memory else f"{origin.reference} {origin.standing}".strip()
     below = [outline(other) for other in origin.origins]
     return (text, *below) if below else text + (" again" if origin.again else "")

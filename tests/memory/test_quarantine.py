@@ -98,7 +98,7 @@ def _exported(desk: Desk, folder: Path, agent: str) -> str:
 
 
 def _browsed(desk: Desk, text: str) -> str:
-    """What the console's list of memories shows for a filter."""
+    """The console's list of memories for a filter."""
     *_, last = browse(desk.database, RecordFilter.parse(text), Browsed())
     rows = desk.space.records.rows(list(last.numbers))
     return "\n".join(matched_text(row, ()).text for row in rows)

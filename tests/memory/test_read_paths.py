@@ -132,7 +132,7 @@ def test_an_agent_reads_from_the_scope_that_it_names_and_an_operator_from_every_
 
 
 def seen_by(stack: SQLiteStack) -> Iterator[Any]:
-    """What a stack answers, on every way there is."""
+    """Answers of a stack, on every way there is."""
     every: Any = {"include_weak": True, "include_forgotten": True}
     yield (
         stack.get_episodes(**every),

@@ -22,7 +22,7 @@ READS: dict[str, Callable[[Brain, str], object]] = {
 
 
 def kept_reads(agents: Agents, uid: str) -> list[tuple[str, str]]:
-    """Who read a record, and how."""
+    """The readers of a record, and their ways."""
     sql = (
         "SELECT b.agent, b.operation FROM broadcasts AS b JOIN access_log AS a ON a.broadcast = b.id"
         " JOIN records AS r ON r.id = a.record WHERE r.uid = ? ORDER BY b.id"

@@ -36,7 +36,7 @@ def shop(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def drive(program: list[str], env: Mapping[str, str], cwd: Path) -> dict[str, Any]:
-    """What a drive answers as JSON on the last line of its output."""
+    """The answer of a drive, as JSON on the last line of its output."""
     own = {
         name: value for name, value in os.environ.items() if not name.startswith("PYTEST")
     }  # Jesse asks for them

@@ -36,7 +36,7 @@ def tools(runtime: Runtime) -> None:
 
 @pytest.fixture
 def lines(home: Path, clock: SteeredClock, ids: CountingIds) -> list[tuple[str, str, str]]:
-    """What the list shows of a run: verdict, tone and object of each event, oldest first."""
+    """The list's lines of a run: verdict, tone and object of each event, oldest first."""
     with open_runtime(clock=clock, ids=ids) as runtime:
         tools(runtime)
         first = runtime.log.head().seq

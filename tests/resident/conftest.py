@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 
 def wait_for(found: Callable[[], T | None]) -> T:
-    """What is found at last."""
+    """The first value that is found within the time."""
     until = time.monotonic() + WAIT_S
     while not (value := found()):
         assert time.monotonic() < until, "it did not come"

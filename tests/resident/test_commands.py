@@ -18,7 +18,7 @@ HELPLESS = "import sys\nsys.modules['sb.cli'] = None  # what a command needs tha
 
 
 def run(site: Site, *words: str) -> tuple[int, str, str]:
-    """What `sb` says where only a helper can run a command."""
+    """Output of `sb` where only a helper can run a command."""
     program = site.project / "sb.py"
     program.write_text(HELPLESS + started(site.packages, ""), encoding="utf-8")
     command = [*site.command()[:-1], str(program), *words]

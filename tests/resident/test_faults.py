@@ -29,7 +29,7 @@ needs_proc = pytest.mark.skipif(not os.path.isdir("/proc"), reason="/proc tells 
 
 
 def refused(site: Site, answer_s: float = WAIT_S, **env: str) -> Unavailable:
-    """Why the helper gave no answer."""
+    """The reason why the helper gave no answer."""
     with pytest.raises(Unavailable) as caught:
         site.ask(site.payload(), answer_s, **env)
     return caught.value

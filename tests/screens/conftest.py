@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sb.screens.actions import SECTIONS, TABS, VIEWS
 from sb.screens.app import ConsoleApp
 from sb.screens.dialogs import PassphraseScreen
 from sb.screens.document_view import DocumentView
+from sb.screens.inbox import InboxScreen
 from sb.screens.state.document import CONTINUED, HANGING
 from sb.screens.state.records import Records
 from textual._compositor import Compositor
@@ -29,6 +31,7 @@ from textual.widgets import Input
 from sb.base.sources import CountingIds, SteeredClock
 from sb.config import current_config
 from sb.kernel import RunBudget, RunContext, SafetyClass, ToolResult
+from sb.present.needs import Need
 from sb.runtime import Runtime, open_runtime
 from tests.conftest import approve_tools
 
@@ -93,7 +96,7 @@ class Console:
         await self.until(pilot, lambda: True)
 
     def _busy(self) -> str:
-        """What is under way; "" for nothing."""
+        """The work that is under way; "" for nothing."""
         screen, app = self.app.screen, self.app
         if app._typed or app._batch_count or screen._layout_required or screen._scroll_required:
             return f"keys {list(app._typed)}, batches {app._batch_count}, layout {screen._layout_required}"
@@ -171,8 +174,36 @@ class Console:
             await self._rest(lambda: True)
         self._paint()
 
+    async def visit(self, pilot: Pilot[None], view: str) -> None:
+        """Go to a view by the key of its place, and on through the views before it."""
+        place = TABS.get(view, view)
+        steps = list(VIEWS.get(place, (view,))).index(view)
+        number = list(SECTIONS).index(place) + 1
+        await self.press(pilot, str(number), *["right_square_bracket"] * steps)
+        assert self.at(view)
+
+    async def point(self, pilot: Pilot[None], text: str) -> None:
+        """Go to the one thing in the Inbox whose id or object has this text, wherever it stands."""
+        await self.visit(pilot, "inbox")
+        section = self.app.section
+        assert isinstance(section, InboxScreen)
+        entries = section.lines.entries_of(section.lines.keys)
+        needs = {it.key: it for it in entries if isinstance(it, Need)}
+        needs |= self.records.describe([it for it in entries if not isinstance(it, Need)])
+        [found] = {it.reference for it in needs.values() if text == it.reference or text in it.object}
+        section.find(found)
+        await self.until(pilot, lambda: section.handler is not None and section.handler.reference == found)
+        await self.press(pilot)
+
+    async def mark(self, pilot: Pilot[None], *references: str) -> None:
+        """Mark these things in the Inbox, and stay on the last."""
+        for reference in references:
+            await self.point(pilot, reference)
+            await self.press(pilot, "space")
+        await self.point(pilot, references[-1])
+
     def text(self) -> str:
-        """What is on screen, line by line."""
+        """The text on screen, line by line."""
         visible_screen_stack.set(self.app._background_screens)  # what lies below a dialog, as for a terminal
         strips = self.app.screen._compositor.render_strips()
         return "\n".join(strip.text.rstrip() for strip in strips)
@@ -182,7 +213,7 @@ class Console:
         return self.app.section is not None and self.app.section.name_ == name
 
     def squeezed(self) -> str:
-        """What is on screen, with one space for each gap."""
+        """The text on screen, with one space for each gap."""
         return re.sub(" +", " ", self.text())
 
     def detail(self) -> str:
@@ -254,7 +285,7 @@ class Agents:
         session: str = "5f0c2e1a-77aa-4f0e-9f3b-1d2e3f405162",
         calls: int = 2,
     ) -> RunContext:
-        """What a coding agent's host does: an open run of so many calls; returns it, to go on with."""
+        """Work as a coding agent's host does: an open run of so many calls; returns it, to go on with."""
         ctx = RunContext.create(
             host,
             session_id=session,
@@ -336,7 +367,7 @@ def in_color(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def settings() -> str:
-    """What stands in this home's config.yaml."""
+    """The text of this home's config.yaml."""
     return "database: brain.db\nfiles: {roots: []}\n"
 
 

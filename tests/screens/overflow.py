@@ -14,7 +14,7 @@ WIDE = "\u6f22\u5b57" * 60  # two cells each
 
 
 def beyond_dialog(app: ConsoleApp) -> list[str]:
-    """What is wider than the dialog in view, or cut by it, and the dialog itself where it leaves the screen."""
+    """Parts that are wider than the dialog in view, or cut by it, and the dialog itself where it leaves the screen."""
     wrong = []
     for dialog in app.screen.query(".dialog"):
         inner = dialog.content_region

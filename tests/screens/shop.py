@@ -21,7 +21,7 @@ WINDOW_S = 3600
 
 @dataclass
 class Bank:
-    """What that system knows.
+    """The payments that the other system knows.
 
     Args:
         refunds: idempotency key to refund id. reversed_: refund ids.

@@ -124,7 +124,7 @@ def cases(agents: Agents) -> dict[str, dict[str, Any]]:
 
 
 def signed_by(log: EventLog) -> list[tuple[str, str]]:
-    """What was decided with a key, in the order of the log: action and name."""
+    """Decisions made with a key, in the order of the log: action and name."""
     found = [(event.payload or {}).get("signed") or {} for event in log.events()]
     statements = [item["statement"] for item in found if isinstance(item, dict) and item.get("signature")]
     return [(str(statement["action"]), str(statement["by"])) for statement in statements]

@@ -23,7 +23,7 @@ SIZE = f"{len(LONG) + len('to') + 2:,}"
 
 
 def shell(agents: Agents, command: str) -> str:
-    """What a host asks before it runs a command line; returns the request's id."""
+    """A host's question before it runs a command line; returns the request's id."""
     args = {"command": command, "cwd": "/work", "tool": "Bash"}
     ctx = agents.context("claude-code")
     asked = agents.runtime.executor.external.announce(ctx, "host.shell.destructive", args, step="")
@@ -46,7 +46,7 @@ def record(console: Console) -> str:
 
 
 def edit(agents: Agents, approval_id: str, before: str, after: str) -> None:
-    """What an attacker with SQL does to what is displayed."""
+    """Change what is displayed as an attacker with SQL does."""
     with agents.runtime.database.write() as execute:
         for (name,) in execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
             execute(f"DROP TRIGGER {name}")
@@ -83,13 +83,11 @@ def test_a_secret_that_nothing_runs_is_hidden_until_v_and_again_on_the_next_requ
         assert GITHUB not in console.text()
         await console.press(pilot, "S")
         assert GITHUB in record(console)
-        await console.press(pilot, "a")
-        assert GITHUB in dialog(console)
-        await console.press(pilot, "escape", "j", "k")
+        await console.press(pilot, "j", "k")
         assert GITHUB not in record(console)
         await console.press(pilot, "a")
         assert GITHUB not in dialog(console)
-        assert "S in the list shows them" in dialog(console)
+        assert "S shows them in step 2" in dialog(console)
 
     console(script, (140, 40))
 

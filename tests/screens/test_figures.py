@@ -21,7 +21,7 @@ def settings() -> str:
     return f"database: brain.db\nfiles: {{roots: []}}\n{PRICES}"
 
 
-def test_home_shows_what_the_day_cost_of_its_budget_and_when_the_log_was_verified(
+def test_the_inbox_shows_what_the_day_cost_of_its_budget_and_the_log_when_it_was_verified(
     agents: Agents, console: Console, sb: CommandLine
 ) -> None:
     run_id = agents.session().run_id
@@ -30,12 +30,13 @@ def test_home_shows_what_the_day_cost_of_its_budget_and_when_the_log_was_verifie
 
     async def script(pilot: Pilot[None]) -> None:
         await console.shows(pilot, "$6.41 of $20.00 ━━━───────")
-        assert "events, never verified" in console.text()
-        await console.press(pilot, "7", "v", "1")
-        await console.shows(pilot, "events, verified just now")
+        await console.visit(pilot, "log")
+        await console.shows(pilot, "never verified")
+        await console.press(pilot, "v")
+        await console.shows(pilot, "verified just now")
         agents.clock.time += 7300
         await console.press(pilot, "r")
-        await console.shows(pilot, "events, verified 2h ago")
+        await console.shows(pilot, "verified 2h ago")
 
     console(script)
     assert "log (verified " in sb("status").out
@@ -50,9 +51,8 @@ def test_trust_on_record_stands_beside_an_agent_and_in_its_request(agents: Agent
     stack.save_trust_assessment(TrustAssessment("t1", "main", "clerk", {"general": {"score": 0.74}}))
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "2")
         assert "Trust medium, 0.74 of 1" in console.detail()
-        await console.press(pilot, "9")
+        await console.visit(pilot, "agents")
         assert "Trust medium, 0.74 of 1" in console.detail()
 
     console(script, (120, 36))

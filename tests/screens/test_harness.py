@@ -45,7 +45,7 @@ class Child:
     def prints(
         self, shown: Any, *, code: int = 2, says: str = "", begins: str = "", waits: bool = False
     ) -> None:
-        """What it does from now on."""
+        """Set the output from now on."""
         text = shown if isinstance(shown, str) else json.dumps(shown)
         self.printed.write_text(text, encoding="utf-8")
         script = (

@@ -1,4 +1,4 @@
-"""Coding agents connect: Home and Agents show who is at work, Runs what each session did."""
+"""Coding agents connect: the Inbox shows what waits, Agents who is at work, Runs what each session did."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from sb.log.kinds import SESSION_TURN
 from tests.conftest import CommandLine
 from tests.screens.conftest import HOSTILE, SIZES, Agents, Console
 from tests.screens.test_safety import FORBIDDEN
-from tests.screens.test_screens import name
 
 SHOP, BLOG = "/data/ada/shop", "/data/ada/work/blog"
 
@@ -34,11 +33,11 @@ def joins(agents: Agents) -> None:
     agents.clock.time += 150
 
 
-def test_home_looks_as_it_did_at_all_sizes(agents: Agents, console: Console) -> None:
+def test_the_inbox_looks_as_it_did_at_all_sizes(agents: Agents, console: Console) -> None:
     joins(agents)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.looks(pilot, "home-joined", [*SIZES, (60, 24), (160, 48)])
+        await console.looks(pilot, "inbox-joined", [*SIZES, (60, 24), (160, 48)])
 
     console(script)
 
@@ -47,15 +46,15 @@ def test_runs_and_agents_look_as_they_did(agents: Agents, console: Console) -> N
     joins(agents)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "5")
-        await console.looks(pilot, "runs-joined")
-        await console.press(pilot, "9")
+        await console.visit(pilot, "agents")
         await console.looks(pilot, "agents")
+        await console.visit(pilot, "runs")
+        await console.looks(pilot, "runs-joined")
 
     console(script)
 
 
-def test_home_lists_what_needs_you(agents: Agents, console: Console) -> None:
+def test_the_inbox_lists_what_needs_you_of_every_kind(agents: Agents, console: Console) -> None:
     agents.pay("bob")
     agents.clock.time += 3 * 3600 + 3000
     agents.pay("eve", agent="courier")
@@ -64,37 +63,37 @@ def test_home_lists_what_needs_you(agents: Agents, console: Console) -> None:
     agents.runtime.kill.throw("agent", "scribe", Label("ada"), "pays twice")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.looks(pilot, "home-busy")
+        await console.looks(pilot, "inbox-busy")
 
     console(script)
 
 
-def test_empty_screens_say_how_a_coding_agent_is_connected(
-    agents: Agents, console: Console, sb: CommandLine
-) -> None:
+def test_without_agents_their_place_says_how_one_is_connected(agents: Agents, console: Console) -> None:
     async def script(pilot: Pilot[None]) -> None:
-        console.snapshot(name("home-empty", (80, 24)))
-        await console.press(pilot, "9", "right_square_bracket")
-        console.snapshot(name("agents-empty", (80, 24)))
+        await console.visit(pilot, "agents")
+        assert "sb install claude-code" in console.text()
 
     console(script)
-    assert "sb install claude-code" in sb("console", "--plain").out
 
 
 def test_enter_on_an_agent_leads_to_its_newest_session_even_out_of_a_filter(
     agents: Agents, console: Console
 ) -> None:
-    agents.session("codex", BLOG, session="s-codex")
+    run_id = agents.session("codex", BLOG, session="s-codex").run_id
     agents.work(1)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "5", "slash")
+        await console.visit(pilot, "runs")
+        await console.press(pilot, "slash")
         console.app.screen.query_one(Input).value = "agent:clerk"
-        await console.shows(pilot, "Sessions 1")
+        await console.shows(pilot, "Runs 1")
         await console.press(pilot, "enter")
-        assert "Sessions 1" in console.text()
-        await console.press(pilot, "1", "tab", "j", "enter")
-        assert "Sessions 2" in console.text()
+        assert "Runs 1" in console.text()
+        await console.visit(pilot, "agents")
+        await console.press(pilot, "g", "enter")
+        assert console.at("agents")
+        console.app.find_on("runs", run_id)
+        await console.shows(pilot, "Runs 2 ")
         assert cursor(console).startswith("● codex blog")
 
     console(script)
@@ -103,12 +102,18 @@ def test_enter_on_an_agent_leads_to_its_newest_session_even_out_of_a_filter(
 def test_ages_grow_without_anything_being_written(agents: Agents, console: Console) -> None:
     agents.session()
 
+    agents.pay()
+
     async def script(pilot: Pilot[None]) -> None:
-        assert "2 calls now" in console.squeezed()
-        agents.clock.time += 125
+        assert re.search("bank.pay to=bob .*4h left", console.text())
+        agents.clock.time += 600
         console.app._tick()
-        await console.until(pilot, lambda: True)
-        assert "2 calls 2m" in console.squeezed()
+        await console.until(pilot, lambda: bool(re.search("bank.pay to=bob .*3h left", console.text())))
+        await console.visit(pilot, "agents")
+        assert re.search("claude-code shop .* 10m", console.squeezed())
+        agents.clock.time += 600
+        console.app._tick()
+        await console.until(pilot, lambda: bool(re.search("claude-code shop .* 20m", console.squeezed())))
 
     console(script)
 
@@ -124,12 +129,11 @@ def test_agents_are_listed_by_their_last_call_or_by_name(agents: Agents, console
         return [row.texts[0] for place in range(3) if (row := rows.row(place))]
 
     async def script(pilot: Pilot[None]) -> None:
-        assert "Agents 12" in console.text()
+        await console.visit(pilot, "agents")
+        assert "Agents 12  Runs  12 at work · last seen" in console.text()
         assert names() == ["● host-00", "● host-11", "● host-10"]
-        await console.press(pilot, "9")
-        assert "At work 12  All 12  last seen" in console.text()
         await console.press(pilot, *"sss")
-        assert "All 12  by name" in console.text()
+        assert "12 at work · by name" in console.text()
         assert names() == ["● host-00", "● host-01", "● host-02"]
 
     console(script)
@@ -140,7 +144,7 @@ def test_an_agent_shows_what_it_may_do_and_why_it_was_denied(agents: Agents, con
     agents.runtime.kill.throw("agent", "courier", Label("ada"), "a drill")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "9")
+        await console.visit(pilot, "agents")
         shown = console.detail()
         for text in ("courier", "Stopped agent courier was killed by ada: a drill", "May"):
             assert text in shown, shown
@@ -184,13 +188,13 @@ def test_the_filter_of_runs_looks_at_host_project_and_session(agents: Agents, co
         counts[words] = len(found)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "5")
+        await console.visit(pilot, "runs")
         for words, count in counts.items():
             await console.press(pilot, "slash")
             console.app.screen.query_one(Input).value = words
-            await console.shows(pilot, f"Sessions {count}  Calls  filter: {words}")
+            await console.shows(pilot, f"Runs {count}  filter: {words}")
             await console.press(pilot, "escape")
-            assert "Sessions 4  Calls ─" in console.text(), words
+            assert "Runs 4 ─" in console.text(), words
 
     console(script)
 
@@ -199,14 +203,15 @@ def test_a_session_that_fits_the_filter_appears_while_it_is_on(agents: Agents, c
     agents.session("codex", BLOG)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "5", "slash")
+        await console.visit(pilot, "runs")
+        await console.press(pilot, "slash")
         console.app.screen.query_one(Input).value = "project:shop"
         await console.shows(pilot, "Nothing matches")
         agents.session("codex", BLOG, session="s-2")
         agents.session("codex", SHOP, session="s-3")
-        await console.shows(pilot, "Sessions 1")
+        await console.shows(pilot, "Runs 1")
         agents.session("codex", SHOP, session="s-4")
-        await console.shows(pilot, "Sessions 2")
+        await console.shows(pilot, "Runs 2")
 
     console(script)
 
@@ -219,7 +224,7 @@ def test_a_session_folds_and_its_calls_stand_below_its_turns(agents: Agents, con
         execute(ctx, "bank.look", {"account": account})
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "5")
+        await console.visit(pilot, "runs")
         lines = [line.strip("▌ ") for line in console.text().split("\n")[3:8]]
         assert [line.split()[:3] for line in lines] == [
             ["▾", "●", "claude-code"],
@@ -236,22 +241,23 @@ def test_a_session_folds_and_its_calls_stand_below_its_turns(agents: Agents, con
     console(script)
 
 
-def test_n_goes_to_the_calls_that_were_denied_and_opens_their_session(
+def test_n_goes_to_the_calls_that_were_refused_or_are_unknown_and_opens_their_session(
     agents: Agents, console: Console
 ) -> None:
-    agents.call("shell.run", {"command": "rm -r /"}, agent="courier")
-    agents.call("bank.hang", {"text": "x"}, agent="courier")
+    for text in "xy":
+        agents.call("bank.hang", {"text": text}, agent="courier")
     agents.work(4)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "5", "n")
-        assert cursor(console).startswith("unknown  bank.hang")
-        assert "Unknown: " in console.detail()
-        await console.press(pilot, "right_square_bracket")
-        assert "Calls 6" in console.text()
-        assert "Session, turn, call" not in console.text()
+        await console.visit(pilot, "runs")
         await console.press(pilot, "n")
         assert cursor(console).startswith("unknown  bank.hang")
+        assert "Unknown: " in console.detail()
+        await console.visit(pilot, "calls")
+        assert "Calls 6" in console.text()
+        for key, text in zip("nnNN", "yxyx", strict=True):  # to the newest it goes on with the oldest
+            await console.press(pilot, key)
+            assert cursor(console).startswith(f"unknown  bank.hang text={text}"), key
 
     console(script)
 
@@ -260,7 +266,8 @@ def test_a_call_shows_what_the_agent_did_next(agents: Agents, console: Console) 
     agents.work(3)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "5", "G")
+        await console.visit(pilot, "runs")
+        await console.press(pilot, "G")
         assert "What the agent did next ok bank.look account=DE-1" in " ".join(console.detail().split())
         assert "run_0" not in console.detail(), "ids are folded"
         await console.press(pilot, "tab", "z")
@@ -275,7 +282,8 @@ def test_a_calls_record_says_in_which_host_project_and_session_it_was_made(
     agents.session("codex", BLOG, session="s-codex")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "5", "j", "enter", "z")
+        await console.visit(pilot, "runs")
+        await console.press(pilot, "j", "enter", "z")
         for field, value in (("host", "codex"), ("project", BLOG), ("session", "s-codex")):
             assert re.search(rf"\n *{field} {value}", console.detail())
 
@@ -286,8 +294,9 @@ def test_stop_on_an_agent_offers_its_run_and_its_agent(agents: Agents, console: 
     ctx = agents.session()
 
     async def script(pilot: Pilot[None]) -> None:
-        for key in ("tab", "9"):
-            await console.press(pilot, key, "K")
+        for view in ("agents", "runs"):
+            await console.visit(pilot, view)
+            await console.press(pilot, "K")
             assert "agent claude-code" in console.text()
             assert f"run {ctx.run_id}" in console.text()
             await console.press(pilot, "escape")
@@ -316,21 +325,21 @@ def test_a_hostile_host_project_or_session_is_shown_and_does_nothing(
 
     async def script(pilot: Pilot[None]) -> None:
         for keys in (
-            ["1"],
-            ["tab", "j", "enter"],
+            ["2", "j"],
+            ["enter"],
             ["j"],
             ["enter"],
-            ["escape", "9", "j"],
-            ["5", "slash"],
+            ["escape", "3"],
+            ["2", "right_square_bracket", "slash"],
         ):
             await console.press(pilot, *keys)
             painted.append(console.text())
         console.app.screen.query_one(Input).value = "host:codex session:s-codex"
-        await console.shows(pilot, f"Sessions {len(texts)}")
+        await console.shows(pilot, f"Runs {len(texts)}")
         painted.append(console.text())
 
     console(script)
-    for screen in ("home", "runs", "agents"):
+    for screen in ("inbox", "runs", "agents"):
         shown = sb("console", "--plain", screen)
         assert shown.code == 0
         painted.append(shown.out + shown.err)

@@ -15,9 +15,9 @@ def test_it_lists_what_is_possible_here_with_its_key_and_does_it(agents: Agents,
     approval_id = agents.pay()
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "3", "colon", *"deny")
-        assert "Here" not in console.text(), "nothing is denied on Contracts"
-        await console.press(pilot, "escape", "2", "colon", *"deny")
+        await console.press(pilot, "5", "colon", *"deny")
+        assert "Here" not in console.text(), "nothing is denied among the rules"
+        await console.press(pilot, "escape", "1", "colon", *"deny")
         lines = console.text().splitlines()
         line = lines[next(number for number, line in enumerate(lines) if "Here" in line) + 1]
         assert line.split("│")[1].split() == ["deny", "d"]
@@ -30,7 +30,7 @@ def test_it_lists_what_is_possible_here_with_its_key_and_does_it(agents: Agents,
 
 def test_without_a_request_nothing_can_be_decided_from_it(agents: Agents, console: Console) -> None:
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "2", "colon", *"approve")
+        await console.press(pilot, "colon", *"approve")
         assert "Here" not in console.text()
 
     console(script)
@@ -43,13 +43,13 @@ def test_records_are_found_by_words_with_their_state_and_age(agents: Agents, con
 
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "colon", *"land")
-        await console.shows(pilot, "fact strong")
+        await console.shows(pilot, "strong")
         shown = console.text()
         assert re.search(r"landlord.* waiting now", shown)
         assert re.search(r"claude-code land .* agent now", shown)
         assert "search the log for land" in shown
         await console.press(pilot, "enter")
-        await console.until(pilot, lambda: console.at("approvals"))
+        await console.until(pilot, lambda: console.at("inbox"))
 
     console(script)
 

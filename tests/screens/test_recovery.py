@@ -54,7 +54,7 @@ def done(agents: Agents, tool_id: str = "pay.human", **args: object) -> Mutation
 
 
 def escalate(agents: Agents, ref: MutationRef, cause: str = SHIPPED) -> str:
-    """What it relied on does not hold any more: the id of the escalation."""
+    """The id of the escalation after its assumption turned false."""
     recovery = agents.runtime.recovery
     agents.clock.time += 1
     recovery.escalate(ref, AssumptionInvalidated(cause, reason="it has shipped"), f"{cause} turned false")
@@ -228,7 +228,8 @@ def test_a_reversal_that_waits_is_approved_and_performed(
         await console.press(pilot, "enter")
         shown = detail(console)
         assert all(text in shown for text in (SHIPPED, "one person", ref.mutation_id, "pay.reverse", "ref_1"))
-        assert "hunter2-hunter2" in shown, "who decides sees every argument that would be passed"
+        assert "with password" in shown, "who decides sees every argument that would be passed"
+        assert "hunter2-hunter2" not in shown
         await decide(console, pilot, "a")
         await console.says(pilot, "pay.human was undone")
         await console.shows(pilot, "Needs you 0")

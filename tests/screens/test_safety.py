@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from sb.screens.actions import VIEWS
 from sb.screens.app import ConsoleApp
 from sb.screens.document_view import DocumentView
 from sb.screens.row_list import RowList
@@ -30,6 +31,7 @@ from tests.screens.conftest import HOSTILE, Agents, Console
 from tests.screens.contrast import contrast
 from tests.screens.eval_runs import WRONG, attempt, case, save
 
+RULES = list(VIEWS["contracts"])[: list(VIEWS["contracts"]).index("harness")]  # which runs long by itself
 FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f]")
 
 
@@ -47,25 +49,24 @@ def test_hostile_text_is_shown_and_does_nothing_on_any_screen(agents: Agents, co
 
     async def script(pilot: Pilot[None]) -> None:
         for keys in (
-            ["1"],
-            ["2"],
+            ["G"],
             ["enter"],
             ["z"],
             ["d"],
-            ["escape"],
-            ["right_square_bracket"],
+            ["escape", "escape"],
+            *(["k"] for _ in range(6)),
+            *(["2"], ["enter"], ["escape", "right_square_bracket"], ["enter"]),
             ["3"],
-            ["enter"],
-            ["4"],
-            ["enter"],
-            ["z"],
-            ["right_square_bracket"],
-            ["right_square_bracket"],
+            *(keys for _ in VIEWS["log"] for keys in (["enter"], ["z"], ["escape", "right_square_bracket"])),
+            *(["4"], ["enter"], ["escape", "right_square_bracket"], ["enter"]),
             ["5"],
+            *(keys for _ in RULES for keys in (["enter"], ["escape", "right_square_bracket"])),
+            *(["5", "left_square_bracket"], ["enter"], ["escape", "left_square_bracket"], ["enter"]),
+            ["2", "right_square_bracket"],
         ):
             await console.press(pilot, *keys)
             painted.append(console.text())
-        for keys in (["enter"], ["enter"], ["z"], ["7"], ["slash"]):
+        for keys in (["enter"], ["enter"], ["z"], ["3"], ["slash"]):
             await console.press(pilot, *keys)
         console.app.post_message(Paste(HOSTILE[:2_000]))
         await console.shows(pilot, "filter: ")
@@ -95,7 +96,7 @@ def test_hostile_text_does_nothing_in_plain_lines(agents: Agents, sb: CommandLin
     for screen in PLAIN:
         shown = sb("console", "--plain", screen)
         assert shown.code == 0, screen
-        assert shown.out, screen
+        assert shown.out or screen in ("changes", "grants"), screen
         assert not FORBIDDEN.search((shown.out + shown.err).replace("\n", "")), screen
 
 
@@ -103,7 +104,6 @@ def test_invisible_marks_in_what_is_to_be_approved_are_made_visible(agents: Agen
     agents.pay("\u202eeve")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "2")
         assert console.text().count("\\u202eeve") == 2
 
     console(script)
@@ -127,38 +127,13 @@ def test_no_query_runs_on_the_thread_that_paints(
     async def script(pilot: Pilot[None]) -> None:
         monkeypatch.setattr(Database, "query", query)
         for key in (
-            "2",
-            "j",
-            "right_square_bracket",
-            "right_square_bracket",
-            "3",
-            "j",
-            "4",
-            "j",
-            "right_square_bracket",
-            "5",
-            "j",
-            "enter",
-            "enter",
-            "7",
-            "G",
-            "g",
-            "v",
-            "6",
-            "G",
-            "slash",
-            "b",
-            "o",
-            "enter",
-            "r",
-            "8",
-            "right_square_bracket",
-            "9",
-            "G",
-            "u",
-            "escape",
-            "1",
-            "r",
+            *("2", "j", "right_square_bracket", "j", "enter", "enter"),
+            *("3", "G", "g", "v", "right_square_bracket", "j", "right_square_bracket", "h"),
+            *("right_square_bracket", "j", "slash", "b", "o", "enter", "r"),
+            *("4", "G", "slash", "b", "o", "enter", "r", "right_square_bracket", "G", "u", "escape"),
+            *("5", "j", *["right_square_bracket"] * (len(RULES) - 1)),
+            *("5", "left_square_bracket", "left_square_bracket"),
+            *("1", "j", "slash", "b", "enter", "r"),
         ):
             await console.press(pilot, key)
         assert threads
@@ -172,8 +147,8 @@ def test_only_the_rows_around_the_screen_are_fetched(agents: Agents, console: Co
 
     async def script(pilot: Pilot[None]) -> None:
         fetched: set[int] = set()
-        await console.press(pilot, "7")
-        rows = console.app.screen.query_one("#events", RowList)
+        await console.press(pilot, "3")
+        rows = console.app.screen.query_one("#log", RowList)
         put = rows.put
 
         def counted(rows: Mapping[int, Row]) -> None:
@@ -197,7 +172,7 @@ def test_a_database_that_is_gone_is_said_the_rows_stay_and_it_is_read_when_it_is
     path, away = home / "brain.db", home / "away.db"
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "7", "j")
+        await console.press(pilot, "3", "j")
         path.rename(away)
         await console.shows(pilot, "trying again: no database at")
         assert "former" in console.text()
@@ -219,7 +194,7 @@ def test_another_database_in_its_place_is_read_from_the_start(
         runtime.executor.execute(RunContext.create("courier"), "files.list", {"path": "/nowhere"})
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "7", "G")
+        await console.press(pilot, "3", "G")
         for suffix in ("", "-wal", "-shm"):
             (home / f"brain.db{suffix}").unlink(missing_ok=True)
         await console.shows(pilot, "trying again: no database at")
@@ -248,7 +223,7 @@ def test_a_locked_database_is_said_and_waited_for(agents: Agents, console: Conso
     agents.work(2)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "7")
+        await console.press(pilot, "3")
         real = console.records.log
         console.records.log = _locked  # type: ignore[method-assign, assignment]
         await console.press(pilot, "r")
@@ -283,7 +258,6 @@ def test_every_theme_and_no_colour_at_all_can_be_read(
     texts = []
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "2")
         texts.append(console.text())
         await console.press(pilot, "T")
         assert isinstance(console.app, ConsoleApp)
@@ -300,7 +274,6 @@ def test_every_kind_of_line_stands_out_from_its_background_in_both_themes(
     agents: Agents, console: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "2")
         for _ in ("dark", "light"):
             for view in (console.app.screen.query_one(RowList), console.app.screen.query_one(DocumentView)):
                 for name in LOOKS:
@@ -318,7 +291,6 @@ def test_the_line_under_the_cursor_can_be_read_in_every_tone_also_while_its_reco
     agents.pay()
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "2")
         rows = console.app.screen.query_one(RowList)
         for _ in ("dark", "light"):
             for key in ("enter", "escape"):

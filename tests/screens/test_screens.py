@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from sb.screens.actions import VIEWS
 from sb.screens.document_view import DocumentView
 from sb.screens.panel import Panel
 from sb.screens.row_list import RowList
@@ -16,6 +17,14 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from tests.screens.conftest import SIZES, Agents, Console
+
+EMPTY = {
+    "agents": "No agents yet",
+    "runs": "No runs yet",
+    "calls": "No calls yet",
+    "changes": "Nothing that can be undone yet",
+    "grants": "No grants",
+}
 
 
 def name(screen: str, size: tuple[int, int]) -> str:
@@ -30,13 +39,15 @@ def test_every_screen_looks_as_it_did(agents: Agents, console: Console) -> None:
     agents.call("shell.run", {"command": "rm -r /"}, agent="courier", intent="tidy up")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.looks(pilot, "home")
-        await console.press(pilot, "5", "j")
+        await console.looks(pilot, "inbox")
+        await console.visit(pilot, "runs")
+        await console.press(pilot, "j")
         await console.looks(pilot, "runs")
         await console.press(pilot, "enter")
         await console.looks(pilot, "call")
-        await console.press(pilot, "7")
-        await console.looks(pilot, "log")
+        for view in VIEWS["log"]:
+            await console.visit(pilot, view)
+            await console.looks(pilot, view)
 
     console(script)
 
@@ -48,7 +59,6 @@ def test_a_record_that_is_longer_than_its_place_is_read_to_its_end_by_keyboard(
     agents.call("bank.pay", {"to": "first " + "and so on " * 1000 + "last"})
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "2")
         beginning = console.text()
         await console.press(pilot, "enter", "z", "G")
         assert "contract sha256:" in console.squeezed(), "what stands below the arguments"
@@ -65,12 +75,10 @@ def test_a_record_that_is_longer_than_its_place_is_read_to_its_end_by_keyboard(
 def test_a_screen_without_rows_says_what_will_appear_there(agents: Agents, console: Console) -> None:
     async def script(pilot: Pilot[None]) -> None:
         assert "Nothing waits for you" in console.text()
-        await console.press(pilot, "2")
-        await console.looks(pilot, "approvals-empty")
-        await console.press(pilot, "right_square_bracket", "right_square_bracket")
-        assert "No grants" in console.text()
-        await console.press(pilot, "5")
-        assert "No runs yet" in console.text()
+        await console.looks(pilot, "inbox-empty")
+        for view, text in EMPTY.items():
+            await console.visit(pilot, view)
+            assert text in console.text(), view
 
     console(script)
 
@@ -81,8 +89,8 @@ def test_what_agents_do_appears_by_itself_and_the_cursor_stays_on_its_record(
     agents.work(2)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "7", "j")
-        rows = console.app.screen.query_one("#events", RowList)
+        await console.press(pilot, "3", "j")
+        rows = console.app.screen.query_one("#log", RowList)
         before = rows.listing.current
         agents.work(30, text="fresh")
         await console.shows(pilot, "Log 55 ")
@@ -98,18 +106,44 @@ def test_a_filter_shows_what_fits_and_how_much_that_is_and_escape_clears_it(
     agents.work(3, agent="courier")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "7", "slash")
+        await console.press(pilot, "3", "slash")
         console.app.screen.query_one(Input).value = "tool:look agent:clerk"
         await console.shows(pilot, "3 of 21")
         assert console.text().count("account=DE-") >= 3
         assert "courier" not in console.text()
         await console.press(pilot, "x", "y")
-        await console.shows(pilot, "clerkxy · never")  # nothing matches clerkx either
+        await console.shows(pilot, "filter: tool:look agent:clerkxy")  # nothing matches clerkx either
         console.snapshot("log-no-hit-80x24")
         await console.press(pilot, "escape")
         await console.shows(pilot, "Log 21")
         await console.press(pilot, "escape")
-        assert console.at("home")
+        assert console.at("inbox")
+
+    console(script)
+
+
+def test_a_filter_holds_in_every_view_of_activity_until_escape(agents: Agents, console: Console) -> None:
+    agents.work(6)
+    agents.call("bank.look", {"account": "DE-9"}, agent="courier")
+    total = agents.runtime.log.head().seq
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.visit(pilot, "calls")
+        await console.press(pilot, "slash", *"courier", "enter")
+        for view, hits in (
+            ("changes", "0 of "),
+            ("decisions", "0 of "),
+            ("log", "2 of "),
+            ("calls", "1 of "),
+        ):
+            await console.visit(pilot, view)
+            await console.shows(pilot, f"{hits}{total} · filter: courier")
+            assert ("account=DE-9" in console.text()) == (view in ("log", "calls"))
+            assert "clerk" not in console.text()
+        await console.press(pilot, "escape")
+        await console.visit(pilot, "log")
+        await console.shows(pilot, f"Log {total}")
+        assert "filter: " not in console.text()
 
     console(script)
 
@@ -121,13 +155,13 @@ def test_n_goes_to_the_older_call_of_unknown_outcome_and_back(agents: Agents, co
     agents.pay()
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "7", "G", "N")
+        await console.press(pilot, "3", "G", "N")
         await console.until(pilot, lambda: "unknown" in console.detail())
-        before = console.app.screen.query_one("#events", RowList).listing.current
+        before = console.app.screen.query_one("#log", RowList).listing.current
         await console.press(pilot, "N")
         await console.says(pilot, "no newer call was refused")
         await console.press(pilot, "g", "n")
-        assert console.app.screen.query_one("#events", RowList).listing.current == before
+        assert console.app.screen.query_one("#log", RowList).listing.current == before
 
     console(script)
 
@@ -138,7 +172,7 @@ def test_verification_says_when_the_log_was_whole_and_names_what_is_not(
     agents.work(4)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "7", "v")
+        await console.press(pilot, "3", "v")
         assert "verified just now" in console.text()
         await console.says(pilot, "Log verified: 11 rows")
         with agents.runtime.database.write() as execute:
@@ -156,7 +190,7 @@ def test_pause_keeps_the_picture_and_says_so(agents: Agents, console: Console) -
     agents.work(1)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "7", "p")
+        await console.press(pilot, "3", "p")
         assert "paused" in console.text()
         agents.work(1, text="unseen")
         await pilot.pause(0.1)
@@ -169,7 +203,7 @@ def test_pause_keeps_the_picture_and_says_so(agents: Agents, console: Console) -
 
 def test_help_shows_every_action_of_the_screen_and_closes(agents: Agents, console: Console) -> None:
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "7", "question_mark")
+        await console.press(pilot, "3", "question_mark")
         for action in console.app.available()[:9]:
             assert action.help[:40] in console.text()
         await console.press(pilot, "escape")
@@ -187,7 +221,7 @@ def test_the_palette_does_what_is_typed_and_opens_records(agents: Agents, consol
     )
 
     async def script(pilot: Pilot[None]) -> None:
-        for typed, expected in (("go to log", "Log 8"), (call_id, "Arguments, redacted")):
+        for typed, expected in (("go to activity", "Log 8"), (call_id, "Arguments, redacted")):
             await pilot.press("colon")
             console.app.screen.query_one(Input).value = typed
             await console.shows(pilot, typed.split()[-1])
@@ -221,7 +255,7 @@ def test_long_values_are_folded_until_asked_for(agents: Agents, console: Console
     agents.work(1, text="long " * 600 + "END")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "7", "j", "enter")
+        await console.press(pilot, "3", "j", "enter")
         view = console.app.screen.query_one(DocumentView)
 
         def ends() -> int:
@@ -237,7 +271,7 @@ def test_long_values_are_folded_until_asked_for(agents: Agents, console: Console
     console(script)
 
 
-@pytest.mark.parametrize("key", ["1", "2", "6", "7"])
+@pytest.mark.parametrize("key", ["1", "2", "3", "4", "5"])
 def test_a_tick_while_the_console_ends_misses_no_widget_that_is_gone(
     agents: Agents, console: Console, key: str
 ) -> None:
@@ -274,7 +308,7 @@ def test_a_first_visit_reads_once_and_matches_no_widget_with_the_rules_again_and
 
     async def script(pilot: Pilot[None]) -> None:
         styled.clear()
-        await console.press(pilot, "5")
+        await console.press(pilot, "2", "right_square_bracket")
         assert reads == [console.app.screen]
         widgets = console.app.screen.walk_children()
         assert all(1 <= styled.count(widget) <= 3 for widget in widgets), (

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-import pty
-import re
-import select
-import struct
 import subprocess
 import sys
-import termios
 import time
 from pathlib import Path
 
@@ -19,6 +13,7 @@ import pytest
 
 from tests.conftest import CommandLine
 from tests.screens.conftest import Agents
+from tests.screens.terminal import Terminal
 
 LATER = (
     "cryptography",
@@ -42,18 +37,19 @@ def test_without_a_terminal_it_points_to_plain_lines(sb: CommandLine) -> None:
 def test_plain_lines_hold_what_the_screens_show(sb: CommandLine, agents: Agents) -> None:
     agents.clock.time = time.time()  # what was asked for later than now is expired
     agents.work(2)
-    approval_id = agents.pay()
+    agents.pay()
     agents.change_contract()
     agents.call("bank.hang", {"text": "x"})
     agents.runtime.brain("clerk").remember("the office is in Bonn")
     agents.runtime.entity("clerk").checkpoint("before the release")
     expected = {
-        "home": "destroys  bank.pay to=bob",
-        "approvals": approval_id,
-        "contracts": "changed   bank.look",
-        "recovery": "bank.hang",
+        "inbox": "bank.pay to=bob",
+        "agents": "clerk",
         "runs": "keep the books",
         "log": "bank.look account=DE-1",
+        "calls": "bank.hang text=x",
+        "decisions": "contracts of bank.hang",
+        "contracts": "changed   bank.look",
         "memory": "the office is in Bonn",
         "checkpoints": "before the release",
     }
@@ -73,62 +69,23 @@ def test_many_rows_are_cut_and_said_so(sb: CommandLine, agents: Agents) -> None:
 
 
 def test_starting_loads_only_what_the_first_screen_needs() -> None:
-    script = "import sb.cli, sb.commands.console, sb.screens.app, sb.screens.home, sys; print(*sys.modules)"
+    script = "import sb.cli, sb.commands.console, sb.screens.app, sb.screens.inbox, sys; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
     assert "textual.app" in loaded
     assert sorted(name for name in (*LATER, "sb.screens.log", "sb.screens.dialogs") if name in loaded) == []
 
 
-class Terminal:
-    """A program in a pseudo-terminal."""
-
-    def __init__(self, home: Path, columns: int, lines: int, *words: str) -> None:
-        self.pid, self.fd = pty.fork()
-        if self.pid == 0:
-            self.resize(columns, lines, 0)
-            environment = {"PATH": os.environ["PATH"], "SB_HOME": str(home), "TERM": "xterm-256color"}
-            command = [sys.executable, "-m", "sb", *(words or ("console", "--read-only"))]
-            os.execve(sys.executable, command, environment)
-        self.seen = ""
-
-    def resize(self, columns: int, lines: int, fd: int | None = None) -> None:
-        fcntl.ioctl(
-            self.fd if fd is None else fd, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0)
-        )
-
-    def read_until(self, text: str) -> None:
-        end = time.monotonic() + 120
-        while text not in re.sub(r"\x1b\[[0-?]*[ -/]*[@-~]", "", self.seen):
-            assert time.monotonic() < end, self.seen[-500:]
-            if select.select([self.fd], [], [], 0.5)[0]:
-                self.seen += os.read(self.fd, 1 << 16).decode("utf-8", "replace")
-
-    def type(self, keys: str) -> None:
-        self.seen = ""
-        os.write(self.fd, keys.encode())
-
-    def wait(self) -> int:
-        """The exit code, once it has written everything."""
-        try:
-            while os.read(self.fd, 1 << 16):
-                pass
-        except OSError:  # what Linux says when the other side has closed
-            self.seen += ""
-        os.close(self.fd)
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-
-
-def test_in_a_real_terminal_it_shows_home_follows_a_resize_and_quits(agents: Agents, home: Path) -> None:
+def test_in_a_real_terminal_it_shows_the_inbox_follows_a_resize_and_quits(agents: Agents, home: Path) -> None:
     agents.work(2)
     terminal = Terminal(home, 80, 24)
     terminal.read_until("Nothing waits for you")
     terminal.read_until("read-only")
-    terminal.type("7")
+    terminal.type("3")
     terminal.read_until("bank.look account=DE-1")
     terminal.seen = ""
     terminal.resize(140, 40)
-    terminal.read_until("7 Log")
+    terminal.read_until("3 Activity")
     terminal.type("q")
     assert terminal.wait() == 0
 

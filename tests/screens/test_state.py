@@ -13,6 +13,7 @@ from sb.screens.actions import (
     ASKING,
     EVERYWHERE,
     LISTS,
+    MODULES,
     PANELS,
     RECORDS,
     SECTIONS,
@@ -22,10 +23,11 @@ from sb.screens.actions import (
 )
 from sb.screens.state.document import FOLDED_LINES, Change, Field, layout
 from sb.screens.state.events import record_document
-from sb.screens.state.home import Home, Target
+from sb.screens.state.inbox import InboxLines
 from sb.screens.state.listing import Listing, Row
 from sb.screens.state.search import LogSearch
 
+from sb.base.sources import micros
 from sb.base.text import mark_invisible
 from sb.kernel.authority.signing import Label
 from sb.kernel.review.runs import RunState, first_events, runs_at
@@ -33,7 +35,7 @@ from sb.log.event import Subject
 from sb.log.event_log import EventLog
 from sb.log.kinds import MEMORY_PUT, RUN_STARTED
 from sb.log.search import LogFilter, events_at, search
-from sb.operator.attention.inbox import InboxReader, NeedsNow
+from sb.operator.attention.inbox import InboxReader
 from sb.present.needs import NEED
 from tests.screens.conftest import ACTS, HOSTILE, Agents
 
@@ -53,17 +55,31 @@ def test_a_decision_on_the_log_leads_with_the_call_and_says_who_and_why(agents: 
     assert "Signed" in [field.name for field in fields if field.folded]
 
 
-def test_home_says_of_each_request_what_it_would_do(agents: Agents) -> None:
+def test_the_inbox_says_of_each_request_what_it_would_do(agents: Agents) -> None:
     agents.pay("bob")
-    found = InboxReader(agents.runtime.log).now(())
-    (item,) = found.items
+    reader, lines = InboxReader(agents.runtime.log), InboxLines()
+    lines.show(reader.waiting(()))
+    needs = reader.describe(lines.waiting_of(lines.keys))
+    (item,) = needs.values()
     assert (item.effect, NEED.to_dict(item)["state"]) == ("pays", "waiting")
-    assert Home().needs(found)[0].row.texts[:2] == ("pays", "bank.pay to=bob")
+    (row,) = lines.rows(lines.keys, needs, micros(agents.clock.now())).values()
+    assert row.texts[:2] == ("pays", "bank.pay to=bob")
 
 
-def test_the_line_that_counts_further_needs_leads_to_the_list_and_to_no_record() -> None:
-    (line,) = Home().needs(NeedsNow(counts={"requests": 3}))
-    assert (line.row.texts[1], line.target) == ("and 3 more", Target("approvals"))
+def test_every_thing_that_waits_has_a_line_that_stays_its_own_and_its_group_opens_for_it(
+    agents: Agents,
+) -> None:
+    ids = [agents.pay(f"payee-{number}") for number in range(40)]
+    reader, lines = InboxReader(agents.runtime.log), InboxLines()
+    lines.show(reader.waiting(()))
+    assert lines.total == 40
+    assert len(lines.keys) < 40, "alike ones are together"
+    numbers = [lines.number_of(reference) for reference in ids]
+    assert None not in numbers
+    assert len(set(numbers)) == 40
+    agents.runtime.approvals.deny(ids[0], Label("ada"), "no")
+    lines.show(reader.waiting(()))
+    assert [lines.number_of(reference) for reference in ids] == [None, *numbers[1:]]
 
 
 @given(
@@ -227,9 +243,12 @@ def test_runs_are_listed_newest_first_with_what_became_of_them(agents: Agents) -
 
 
 def test_every_action_has_help_a_handler_and_on_each_screen_a_key_of_its_own() -> None:
-    screens = {**SECTIONS, **{view: view.capitalize() for view in TABS}}
-    for name, title in screens.items():
-        screen = getattr(import_module(f"sb.screens.{name}"), f"{title}Screen")
+    screens = {
+        view: (MODULES.get(view, view), f"{view.title().replace('_', '')}Screen")
+        for view in (*SECTIONS, *TABS)
+    }
+    for name, (module, owner) in screens.items():
+        screen = getattr(import_module(f"sb.screens.{module}"), owner)
         keys = [key for action in actions(*screen.parts, EVERYWHERE) for key in action.keys.split(",")]
         assert sorted(keys) == sorted(set(keys)), name
     owners = {
@@ -238,7 +257,7 @@ def test_every_action_has_help_a_handler_and_on_each_screen_a_key_of_its_own() -
         RECORDS: ("document_view", "DocumentView"),
         ASKING: ("decision", "Confirmation"),
         PANELS: ("section", "Section"),
-        **{name: (name, f"{title}Screen") for name, title in screens.items()},
+        **screens,
     }
     for action in ACTIONS:
         assert action.help.endswith("."), action.id

@@ -82,7 +82,7 @@ def pack(world: World, name: str, *entries: str) -> None:
 
 
 def evil(world: World) -> None:
-    """What an attacker prepares in the project, which nobody is asked about."""
+    """Files that an attacker prepares in the project, which nobody is asked about."""
     folder = world.project / "evil" / ".sb"
     folder.mkdir(parents=True)
     (folder / "config.yaml").write_text("evil\n", encoding="utf-8")

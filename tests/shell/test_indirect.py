@@ -167,7 +167,7 @@ def judged(line: str, project: Path) -> ShellVerdict:
 
 
 def run(line: str, project: Path) -> str:
-    """What bash prints."""
+    """Output of bash."""
     environment = {"HOME": str(project.parent), "PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
     command = ["bash", "-c", line]
     done = subprocess.run(

@@ -138,7 +138,7 @@ def tree(folder: Path) -> dict[str, object]:
 
 
 def planned(line: str, folder: Path, *, area: Area | None = None, env: dict[str, str] | None = None) -> Plan:
-    """What becomes of a line's changes; a reason if not all of them are known."""
+    """The plan for a line's changes; a reason if not all of them are known."""
     verdict = classify(line, cwd=folder, home=Path("/data/nobody"), protected=[], env=env or {})
     found = verdict.changes
     if (

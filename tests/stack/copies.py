@@ -87,7 +87,7 @@ class Copy:
         return EventLog(self.database, clock=self.clock)
 
     def state(self, only: str = "") -> dict[str, Any]:
-        """What its records say, by their ids; None for what is erased.
+        """The texts of its records, by their ids; None for what is erased.
 
         Args:
             only: this record alone; all of them by default.
@@ -104,7 +104,7 @@ class Copy:
         )
 
     def documents(self) -> dict[str, Any]:
-        """What it tells others, by the ids of the records."""
+        """The documents that it tells others, by the ids of the records."""
         rows = self.database.query(
             "SELECT r.uid, c.document FROM sync_changes AS c JOIN records AS r ON r.id = c.record"
         )

@@ -14,7 +14,7 @@ FILLING = [f"something else about matter number {at}" for at in range(5)]
 
 
 def minded(stack: SQLiteStack, query: str, agent: str = "me") -> dict[str, list[str]]:
-    """What comes to mind, and by which relations."""
+    """The memories that come to mind, and by which relations."""
     with Brain(agent, path=Path(stack.path), stack="mine") as brain:
         return {activated.id: [step.relation for step in activated.path] for activated in brain.think(query)}
 

@@ -97,7 +97,7 @@ def test_more_than_a_hundred_of_a_kind_are_all_there(stack: SQLiteStack) -> None
 
 
 def lists(text: str) -> dict[str, Any]:
-    """What a dump says, but for the name of the stack and the time."""
+    """The lists of a dump, without the name of the stack and the time."""
     whole = json.loads(text)
     return {name: [{**item, "stack_id": None} for item in whole.get(name, ())] for name in LISTS.values()}
 

@@ -56,7 +56,7 @@ def seen_by(copy: Copy, reader: str, remote: Path | None = None) -> SQLiteStack:
 
 
 def texts_in(path: Path) -> list[str]:
-    """What the notes in a database say."""
+    """The texts of the notes in a database."""
     database = open_database(path)
     try:
         return sorted(row[0] for row in database.query("SELECT text FROM records WHERE text <> ''"))

@@ -73,7 +73,7 @@ def stack(stack: SQLiteStack) -> SQLiteStack:
     return stack
 
 
-def found(stack: SQLiteStack, query: str = "billing migration", **more: Any) -> set[str]:
+def hit_ids(stack: SQLiteStack, query: str = "billing migration", **more: Any) -> set[str]:
     return {result.memory_id for result in stack.search(query, limit=20, **more)}
 
 
@@ -96,11 +96,11 @@ def test_all_kinds_are_found_each_with_what_it_says(stack: SQLiteStack) -> None:
 
 
 def test_only_what_was_asked_for_is_found_and_a_limit_counts_that(stack: SQLiteStack) -> None:
-    assert found(stack, record_types=["goal", "note"]) == {"goal", "note"}
-    assert found(stack, record_types=[]) == set()
-    assert found(stack, context="project:api") == {"belief"}
-    assert found(stack, min_confidence=0.9) == {"note", "value", "raw"}
-    assert found(stack, min_confidence=0.9, record_types=("note",)) == {"note"}
+    assert hit_ids(stack, record_types=["goal", "note"]) == {"goal", "note"}
+    assert hit_ids(stack, record_types=[]) == set()
+    assert hit_ids(stack, context="project:api") == {"belief"}
+    assert hit_ids(stack, min_confidence=0.9) == {"note", "value", "raw"}
+    assert hit_ids(stack, min_confidence=0.9, record_types=("note",)) == {"note"}
     (last,) = stack.search("billing migration", limit=1, context="project:api")
     assert last.memory_id == "belief"
     assert stack.search("billing migration", limit=0) == []
@@ -136,12 +136,12 @@ def test_what_is_dormant_replaced_or_only_suggested_is_not_found_but_what_is_wea
     stack.save_note(Note("dormant", "mine", "billing migration, long ago", strength=0.19))
     stack.save_belief(Belief("former", "mine", "billing migrations are easy", is_active=False))
     stack.forget_memory("goal", "goal", "done")
-    assert found(stack) == EVERYTHING - {"goal"} | {"weak"}
+    assert hit_ids(stack) == EVERYTHING - {"goal"} | {"weak"}
 
 
 def test_a_question_in_other_words_is_answered(stack: SQLiteStack) -> None:
     stack.save_note(Note("car", "mine", "the automobile is parked in the garage"))
-    assert "car" in found(stack, "where is my car")
+    assert "car" in hit_ids(stack, "where is my car")
 
 
 def test_a_brains_memories_are_found_as_the_stacks_kinds(tmp_path: Path) -> None:
@@ -155,8 +155,8 @@ def test_a_brains_memories_are_found_as_the_stacks_kinds(tmp_path: Path) -> None
         ("belief", fact),
         ("note", decision),
     }
-    assert found(stack, "billing", record_types=["belief"]) == {fact}
-    assert found(stack, "billing", context="project:api") == {fact}
+    assert hit_ids(stack, "billing", record_types=["belief"]) == {fact}
+    assert hit_ids(stack, "billing", context="project:api") == {fact}
 
 
 class TestComponents:
@@ -195,7 +195,7 @@ def test_a_file_that_is_only_read_is_searched_and_stays_as_it_is(stack: SQLiteSt
 def test_a_pending_suggestion_is_no_memory_yet(stack: SQLiteStack) -> None:
     suggestion = MemorySuggestion("s", "mine", "belief", {"statement": "billing migration"}, 0.5, [])
     stack.save_suggestion(suggestion)
-    assert found(stack) == EVERYTHING
+    assert hit_ids(stack) == EVERYTHING
 
 
 def test_of_many_that_match_those_that_were_asked_for_are_found_however_low_they_rank(
@@ -205,5 +205,5 @@ def test_of_many_that_match_those_that_were_asked_for_are_found_however_low_they
     stack.save_notes_batch([Note(f"n{number}", "mine", "zebra zebra") for number in range(250)])
     text = "a zebra among very many other animals that are to be seen there"
     stack.save_goal(Goal("far", "mine", text, context="zoo"))
-    assert found(stack, "zebra", record_types=["goal"]) == {"far"}
-    assert found(stack, "zebra", context="zoo") == {"far"}
+    assert hit_ids(stack, "zebra", record_types=["goal"]) == {"far"}
+    assert hit_ids(stack, "zebra", context="zoo") == {"far"}

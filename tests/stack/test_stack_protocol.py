@@ -72,7 +72,7 @@ METHODS = {
 
 @rows("method", METHODS)
 def test_a_method_takes_what_the_protocol_says(method: str) -> None:
-    """What it takes beyond that has a default, and comes by name."""
+    """Further arguments have a default, and come by name."""
     parameters = inspect.signature(getattr(SQLiteStack, method)).parameters
     by_name, position = False, 1  # after self
     for word in filter(None, METHODS[method].split(", ")):

@@ -117,7 +117,7 @@ def test_what_cannot_be_made_is_refused_and_stays_pending(
 
 
 def test_nothing_is_half_accepted(owned: SQLiteStack) -> None:
-    """What fails after the memory was written takes it back."""
+    """A failure after the memory was written takes it back."""
     suggested = suggest(owned, "belief", {"statement": "deploys break on Fridays"})
     with contextlib.closing(open_database(owned.path)) as database, database.write() as execute:
         execute(

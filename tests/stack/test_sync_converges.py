@@ -56,7 +56,7 @@ class Group:
             self.meet(self.copies[0], other)
 
     def values_of(self, copy: Copy) -> dict[tuple[str, str], Value]:
-        """What a copy says now, by note and part."""
+        """The values of a copy, by note and part."""
         return {
             (uid, part): (uid, part, repr(item.get(part)))
             for uid, item in copy.state().items()

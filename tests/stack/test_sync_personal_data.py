@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sb.config import Config, load_config
-from sb.memory.personal_data import met
+from sb.memory.personal_data import detections
 from sb.stack.importer import ImportedStack, take_in
 from tests.stack.copies import Copy, home
 
@@ -83,7 +83,7 @@ def test_a_later_text_is_redacted_too_without_a_conflict(made: Maker) -> None:
     assert strict.with_remote(plain).conflicts() == []
     assert strict.read(uid).content == f"{REDACTED} tomorrow"
     assert holds(strict, "5550199") == []
-    assert [(item.record, item.action) for item in met(strict.database)] == [(uid, "redact")] * 2
+    assert [(item.record, item.action) for item in detections(strict.database)] == [(uid, "redact")] * 2
 
 
 def test_a_copy_that_keeps_values_gets_the_redaction_from_one_that_does_not(made: Maker) -> None:

@@ -227,7 +227,7 @@ def test_the_standard_librarys_driver_works_too(tmp_path: Path, without: str) ->
         "print(len(story.results))\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert (done.stdout, done.stderr) == ("9\n", "")
+    assert (done.stdout, done.stderr) == ("10\n", "")
 
 
 def test_suggestions_of_an_older_database_leave_the_words_of_memories(tmp_path: Path) -> None:

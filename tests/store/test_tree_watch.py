@@ -50,7 +50,7 @@ def store_of(folder: Path) -> TreeStore:
 
 
 def facts(tree: StoredTree) -> list[object]:
-    """What a tree says of each folder, but for when it was looked at."""
+    """A tree's facts of each folder, but for when it was looked at."""
     return [
         (part.work, part.tree, dict(part.modes), dict(part.folders), sorted(part.left_out), sorted(part.nested), {path: stored.blob for path, stored in part.repository.items()})
         for part in tree.parts

@@ -80,7 +80,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def install(site: Path, *entry_points: str) -> None:
-    """What pip leaves behind of a distribution."""
+    """Write the files that pip leaves behind of a distribution."""
     info = site / "demo_tools-1.2.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(

@@ -32,7 +32,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def row(path: Path) -> dict[str, Any]:
-    """What the call left, as its undo record has it."""
+    """The undo record that the call left."""
     return {"path": str(path), "sha256": hashlib.sha256(NEW).hexdigest(), "mode": 0o644}
 
 

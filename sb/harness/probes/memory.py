@@ -16,7 +16,7 @@ from sb.kernel.harness_audit import Check
 from sb.kernel.memory import MemoryBundle
 from sb.kernel.memory_read_policy import denied_reads
 from sb.memory import Brain
-from sb.memory.personal_data import met
+from sb.memory.personal_data import detections
 from sb.memory.trust.deciding import TrustDesk
 from sb.runtime import Runtime
 from sb.runtime.parts import open_authority
@@ -146,7 +146,7 @@ def write_policy(h: Harness) -> Iterator[Check]:
     yield Check("tiers", ok, f"MemoryBundle: {seen}")
     with h.open() as runtime:
         record = runtime.brain("ada").remember("Quixote reads his letters at quixote@posteo.de.")
-        hits = [(item.record, item.label, item.action) for item in met(runtime.database)]
+        hits = [(item.record, item.label, item.action) for item in detections(runtime.database)]
         yield Check("pii", hits == [(record, "email", "keep")], f"personal_data.met: {hits}")
         yield from quarantined(runtime)
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from sb.base.secrets.redaction import one_line
 from sb.base.sources import MICROSECONDS, micros
 from sb.base.text import nearest
-from sb.errors import NotFoundError
+from sb.errors import NotFoundError, StoreError
 from sb.kernel.approvals.disclosure import Disclosure, disclose
 from sb.kernel.calls.approval import (
     APPROVAL_COLUMNS,
@@ -24,6 +24,7 @@ from sb.kernel.calls.approval import (
     grant_of,
 )
 from sb.log.event_log import EventLog
+from sb.log.search import Clause
 
 CLOCK_SLACK = 600 * MICROSECONDS  # by which a clock is corrected in everyday life
 
@@ -36,7 +37,7 @@ _READ = (
     "json_extract(e.payload, '$.args', '$.reasons', '$.intent', '$.description', '$.session_id', '$.step')"
 )
 _PAYLOAD = f"CASE WHEN json_valid(e.payload) THEN {_READ} ELSE coalesce(e.payload, '') END"
-_SEARCHED = f"a.id || ' ' || a.agent || ' ' || a.tool_id || ' ' || a.run_id || ' ' || a.decided_by || ' ' || a.reason || ' ' || {_PAYLOAD}"
+SEARCHED = f"a.id || ' ' || a.agent || ' ' || a.tool_id || ' ' || a.run_id || ' ' || a.decided_by || ' ' || a.reason || ' ' || {_PAYLOAD}"
 
 
 # What a list of requests is ranked by, read without a look at the rest of a payload; of a command line its arguments apart.
@@ -156,11 +157,22 @@ class ApprovalQueue:
         return int(self.log.database.query(f"SELECT count(*) {_FROM} WHERE {where}", parameters)[0][0])
 
     def numbers(
-        self, *, states: Collection[ApprovalState] = (), words: str = "", order: Order = Order.EXPIRY
+        self,
+        *,
+        states: Collection[ApprovalState] = (),
+        words: str = "",
+        order: Order = Order.EXPIRY,
+        also: Clause | None = None,
     ) -> list[int]:
-        """The numbers of all that `page` would list: those that wait first, in this order, then the newest."""
+        """The numbers of all that `page` would list: those that wait first, in this order, then the newest.
+
+        Args:
+            also: a further condition on approvals `a` and the events `e` of their requests.
+        """
         where, parameters = self._where(states, words)
-        source = _FROM if words.split() else "FROM approvals AS a"
+        source = _FROM if words.split() or (also and "e." in also[0]) else "FROM approvals AS a"
+        if also:
+            where, parameters = f"{where} AND {also[0]}", (*parameters, *also[1])
         sql = (
             f"SELECT a.number {source} WHERE {where}"
             f" ORDER BY {_ENDED},{_ORDERS[order]} CASE a.state WHEN 'waiting' THEN a.expires_at END, CASE a.state WHEN 'waiting' THEN a.number END,"
@@ -188,15 +200,21 @@ class ApprovalQueue:
         where, parameters = self._where((ApprovalState.WAITING,), "")
         found = self.log.database.query(f"SELECT a.number FROM approvals AS a WHERE {where}", parameters)
         numbers = [row[0] for row in found]
-        missing = [number for number in numbers if number not in known]
-        if not missing:
-            return numbers, []
-        fresh = json.dumps(missing)
-        where = f"{_FROM} WHERE a.number IN (SELECT value FROM json_each(?)) AND coalesce(json_valid(e.payload), 0)"
-        rows = self.log.database.query(f"SELECT {_ROW_FACTS}, {_READ_FACTS} {where}", (fresh,))
-        if len(rows) < len(missing):
-            rows += self.log.database.query(f"SELECT {_ROW_FACTS} {where} = 0", (fresh,))
-        return numbers, list(map(RequestFacts._make, rows))
+        return numbers, self.facts_of([number for number in numbers if number not in known])
+
+    def facts_of(self, numbers: Sequence[int]) -> list[RequestFacts]:
+        """The facts of the requests with these numbers, whatever their state."""
+        if not numbers:
+            return []
+        named = (json.dumps(numbers),)
+        where = f"{_FROM} WHERE a.number IN (SELECT value FROM json_each(?))"
+        try:
+            rows = self.log.database.query(f"SELECT {_ROW_FACTS}, {_READ_FACTS} {where}", named)
+        except StoreError:  # somebody has damaged a payload, which is looked for only then
+            valid = "coalesce(json_valid(e.payload), 0)"
+            rows = self.log.database.query(f"SELECT {_ROW_FACTS}, {_READ_FACTS} {where} AND {valid}", named)
+            rows += self.log.database.query(f"SELECT {_ROW_FACTS} {where} AND NOT {valid}", named)
+        return [RequestFacts(*row) for row in rows]
 
     def waiting_by_run(self) -> dict[str, int]:
         """Counts of waiting requests, by the run that asked first."""
@@ -220,7 +238,7 @@ class ApprovalQueue:
             if set(states) <= set(OPEN):
                 clauses.append(f"a.state IN {_OPEN}")  # names the index
         for word in words.split():
-            clauses.append(f"instr(lower({_SEARCHED}), lower(?)) > 0")
+            clauses.append(f"instr(lower({SEARCHED}), lower(?)) > 0")
             parameters.append(word)
         return " AND ".join(clauses), tuple(parameters)
 

@@ -38,7 +38,8 @@ def parse_scope(scope: str, target: str = "") -> tuple[KillScope, str]:
         known = KillScope(word)
     except ValueError:
         shown, near = one_line(word, 40), nearest(word, list(KillScope))
-        raise UsageError(f"no scope {shown!r}{near}", "one of " + ", ".join(KillScope)) from None
+        as_agent = "" if near or colon or target else f"sb kill agent:{quoted(shown)} --reason WHY; or "
+        raise UsageError(f"no scope {shown!r}{near}", f"{as_agent}one of {', '.join(KillScope)}") from None
     if (known is KillScope.GLOBAL) == bool(target.strip()):
         hint = "sb kill global" if known is KillScope.GLOBAL else f"such as {known}:NAME"
         raise UsageError(f"{known} {'has no' if target else 'needs a'} target", hint)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sb.errors import CheckFailed, NotFoundError
+from sb.errors import CheckFailed
 from sb.kernel.contracts import MutationRef
 from sb.kernel.recovery_loop.service import Recovery
 
@@ -23,15 +23,6 @@ def last_change(recovery: Recovery) -> MutationRef:
             f"sb recovery settle {call_id}, or name a call to undo",
         )
     return ref
-
-
-def last_undoable(recovery: Recovery, besides: MutationRef) -> MutationRef | None:
-    """The newest call that can be undone, to be named where the last one cannot; None without another."""
-    try:
-        found = recovery.mutations.last()
-    except NotFoundError:
-        return None
-    return None if found.mutation_id == besides.mutation_id else found
 
 
 def unknown_outcome(call_id: str) -> str:

@@ -15,6 +15,7 @@ from sb.kernel.trajectory_eval.model import RecordedCall, Trajectory
 _MOST = 5  # items of one sort
 _NAME = 80  # characters
 _VALUE = 60
+_ARGS = 120  # characters of the arguments of an extra call
 
 
 class Reason(Enum):
@@ -60,7 +61,7 @@ def failure_line(
     parts = {
         "forbidden": [_name(calls[call].tool) for call in forbidden],
         "missing": missing,
-        "extra": [_name(calls[call].tool) for call in extra if call not in named],
+        "extra": [_called(calls[call]) for call in extra if call not in named],
         "args": args,
         "over": [_too_many(trajectory, number, beyond) for number, beyond in over.items()],
     }
@@ -111,6 +112,12 @@ def _listed(items: Sequence[str]) -> str:
 
 def _name(tool: str) -> str:
     return one_line(quoted_name(tool), _NAME)
+
+
+def _called(call: RecordedCall) -> str:
+    """A call's tool with its arguments."""
+    given = ", ".join(f"{_name(str(name))}={_value(str(name), value)}" for name, value in call.args.items())
+    return f"{_name(call.tool)} {one_line(given, _ARGS)}".rstrip()
 
 
 def _value(key: str, value: Any) -> str:

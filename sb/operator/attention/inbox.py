@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import field, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from sb.base.secrets.redaction import one_line
 from sb.base.sources import MICROSECONDS, micros
@@ -64,8 +64,7 @@ _WAITING_CONTRACTS = (BaselineStatus.NEW, BaselineStatus.CHANGED, BaselineStatus
 _LONGEST_LABEL = 80  # characters
 
 
-@frozen
-class Waiting:
+class Waiting(NamedTuple):
     """One thing that waits for a person, as lists of many rank, group and filter it; `describe` has its words.
 
     Args:
@@ -86,6 +85,13 @@ class Waiting:
     tool: str = ""
     number: int = 0
     about: Any = None
+
+    @property
+    def text(self) -> str:
+        """The text in which words are looked for."""
+        facts = self.about if isinstance(self.about, RequestFacts) else None
+        words = (facts.command or facts.args or "", facts.does or "") if facts else ()
+        return " ".join(map(str, (self.reference, self.label, self.agent, self.tool, *words)))
 
     @property
     def counted_as(self) -> str:

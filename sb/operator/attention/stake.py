@@ -6,11 +6,10 @@ import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from sb.base.sources import MICROSECONDS
 from sb.base.text import plain
-from sb.base.values.frozen import frozen
 from sb.kernel.approvals.queue import RequestFacts
 from sb.kernel.calls.approval import MONEY, OUTSIDE_CONFINEMENT, WRITES_OUTSIDE
 from sb.kernel.contracts import SafetyClass
@@ -49,8 +48,7 @@ _MORE = re.compile(r"""[;&|<>`$(){}'"\\\n*?\[\]]""")
 _SUBCOMMAND = re.compile(r"[a-z][a-z-]+")
 
 
-@frozen
-class Stake:
+class Stake(NamedTuple):
     """Effect, amount, reach and time of one thing that waits; times in microseconds since the epoch.
 
     Args:

@@ -41,6 +41,7 @@ MOST_LISTED = 50  # of each kind, in JSON
 LABEL = 11  # cells
 BADGE, WHEN, WHO, ID = 9, 9, 22, 12
 NOTHING = "Nothing needs you."
+BROAD, LATE = 130, 30  # columns from which on a line says in words how late it is, and cells for that
 WIDE = 100  # columns from which there is room for who asks
 
 
@@ -250,9 +251,10 @@ def _item_line(item: Need, width: int, alike: int) -> str:
     badge, text = padded(item.state.word, BADGE), plain(item.object, one_line=True)
     text += f" (and {alike:,} alike)" if alike else ""
     if not width:
-        cells = (badge, text, item.reason, item.who, item.when, item.id)
+        cells = (badge, text, item.reason, item.who, item.lateness or item.when, item.id)
         return "  " + "  ".join(cell for cell in cells if cell)
-    end = f"{padded(item.when, WHEN)}  {padded(item.id[:ID], ID)}"
+    late = (item.lateness or item.when) if width >= BROAD else item.when
+    end = f"{padded(late, LATE if width >= BROAD else WHEN)}  {padded(item.id[:ID], ID)}"
     who = f"{padded(fit(item.who, WHO), WHO)}  " if width >= WIDE else ""
     room = width - len("  ") - BADGE - len("  ") - len("  ") - cell_width(who) - cell_width(end)
     return f"  {badge}  {padded(fit(text, room, Cut.MIDDLE), room)}  {who}{end}".rstrip()

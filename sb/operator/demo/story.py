@@ -1,7 +1,8 @@
 """The demo's story: an agent's run on real files, told from the log.
 
 An agent refunds an order. It reaches for a host that it may not reach, refunds once more than it may, meets a tool
-whose contract was changed behind its back, wants to delete what only a person may release, and runs out of budget.
+whose contract was changed behind its back, wants to mail and to delete, for which a person is asked, and runs out of
+budget.
 Then the order ships all the same: what justified the refund is not true any more, and a person is asked to reverse it.
 """
 
@@ -22,7 +23,10 @@ AGENT = "clerk"
 SCOPE = "project:shop"  # of what it remembers
 REFUNDED = 1002  # the order that the story is about
 SHIPPED = f"Then the warehouse ships order {REFUNDED} all the same. Recovery looks:"
-WAITING = {"argv": ["rm", "-rf", "exports"]}  # what the agent asks of a person
+WAITING = (  # calls that the agent asks a person about
+    ("shop.mail", {"order": REFUNDED, "text": "Your refund is on its way."}),
+    ("shell.run", {"argv": ["rm", "-rf", "exports"]}),
+)
 _ORDERS = (
     Order(1001, "Ada", "teapot", 2400, "shipped"),
     Order(REFUNDED, "Grace", "lamp", 4900, "refund asked"),
@@ -38,7 +42,7 @@ _CONFIG = """files:
 tools: ["sb.operator.demo.tools:register"]
 agents:
   {agent}:
-    tools: [files.read, files.write, orders.read, payments.issue_refund, shell.run, shop.label]
+    tools: [files.read, files.write, orders.read, payments.issue_refund, shell.run, shop.label, shop.mail]
     ceiling: destructive
 """
 
@@ -115,7 +119,7 @@ def go_on(story: Demo) -> None:
         runtime.recovery.perform_approved()
         ctx = RunContext.create(AGENT, intent="try again what waited for a person")
         with runtime.executor.run(ctx):
-            runtime.executor.execute(ctx, "shell.run", dict(WAITING))
+            runtime.executor.execute_batch(ctx, WAITING)
 
 
 def approve_tools(runtime: Runtime, tool_ids: tuple[str, ...]) -> None:
@@ -157,7 +161,7 @@ def _work(runtime: Runtime, ctx: RunContext) -> list[ToolResult]:
         ctx,
         [
             ("shop.label", {"order": 1001}),
-            ("shell.run", dict(WAITING)),
+            *WAITING,
             ("files.read", {"path": "summary.md"}),
             ("files.write", {"path": "done.md", "content": "all done\n"}),
         ],

@@ -30,6 +30,7 @@ TOOLS = (
     "payments.issue_refund",
     "payments.refund_reversible",
     "payments.reverse_refund",
+    "shop.mail",
 )
 _ORDER = ToolArgSchema("order", "integer", description="The order's number.")
 _REFUND = ToolArgSchema("refund_id", description="As payments.issue_refund gave it.")
@@ -136,6 +137,14 @@ def register(registry: ToolRegistry) -> None:
         shop.refund_reversible,
         description="Say whether payments.reverse_refund would work now, and change nothing.",
         args_schema=[_REFUND],
+    )
+    registry.register_fn(  # what is sent stays sent: it declares no reversal, so a person is asked
+        "shop.mail",
+        "Mail a customer",
+        lambda order, text: {"sent": text},
+        SafetyClass.NETWORK,
+        description="Send a text to the customer of an order.",
+        args_schema=[_ORDER, ToolArgSchema("text")],
     )
     registry.register_fn(
         "payments.find_refund",

@@ -29,7 +29,7 @@ def area(place: Place) -> Path:
 
 
 def put(confiner: Confiner, area: Path, session: str, *also: Path) -> ConfineStore:
-    """What was written for a session before the other one began."""
+    """The files written for a session before the other one began."""
     store = ConfineStore(Home(confiner.place.sb_home), SYSTEM_CLOCK, session=session)
     folder = str(confiner.place.project)
     profile = confiner.place.profile(temporary=[str(area), *map(str, also)])

@@ -353,7 +353,7 @@ def test_what_another_mount_holds_has_none_of_its_own(place: Place) -> None:
 
 
 def test_installation_is_mounted_where_a_link_may_stand_in_the_place_of_a_root(place: Place) -> None:
-    """What no command writes, and no root can come to lead to, needs no mount."""
+    """A path that no command writes, and no root can come to lead to, needs no mount."""
     program = place.home / "opt" / "sb"
     program.parent.mkdir()
     program.write_text("#!/bin/sh\n")

@@ -25,7 +25,7 @@ def programs(tmp_path: Path) -> list[Path]:
 
 @pytest.fixture
 def faults() -> list[str]:
-    """What the probes of the two engines find, "" where they hold."""
+    """Findings of the two engines' probes, "" where they hold."""
     return ["", ""]
 
 

@@ -91,7 +91,7 @@ class Step(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What became of a call: "" if it went on, else "ask" or "deny", and what was said."""
+    """The answer to a call: "" if it went on, else "ask" or "deny", and what was said."""
 
     decision: str
     reason: str = ""

@@ -85,7 +85,7 @@ class Host:
             return list(runtime.log.events(agent="claude-code", **about))
 
     def phases(self) -> list[str]:
-        """What the log says of this host's calls, one word each: the state of outcomes, else the phase."""
+        """The log's words for this host's calls, one each: the state of outcomes, else the phase."""
         payloads = [event.payload or {} for event in self.events(kind="kernel.tool.dispatch")]
         return [str(item.get("state", item.get("phase"))) for item in payloads]
 
@@ -103,7 +103,7 @@ class Host:
         )
 
     def ask(self, payload: bytes | dict[str, Any], *arguments: str) -> subprocess.CompletedProcess[str]:
-        """What the real process answers, by one that need not begin."""
+        """The answer of the real process, by one that need not begin."""
         assert self.forks is not None
         return self.forks.run(
             *self._command(arguments), input=self._told(payload), env=self._env(), cwd=self.project

@@ -31,7 +31,7 @@ MADE = (
 
 @dataclass
 class Played:
-    """What happened.
+    """Outcome of the afternoon.
 
     Args:
         before, after: the project's files. calls, attack: each call, and what became of it.
@@ -72,7 +72,7 @@ def play(afternoon: Afternoon) -> Played:
 
 
 def undoing(afternoon: Afternoon, step: Step) -> list[str]:
-    """What the person tells `sb undo` right after a call; nothing for most."""
+    """The arguments that the person gives `sb undo` right after a call; nothing for most."""
     what, _, path = step.then.partition(" ")
     if what == "path":
         return ["--path", str(afternoon.project / path)]

@@ -168,7 +168,7 @@ def test_settings_that_a_command_made_are_moved_away_and_told(confined: Host) ->
 
 
 def test_settings_that_were_there_before_stay(confined: Host) -> None:
-    """What a person makes between two calls is theirs."""
+    """A file that a person makes between two calls is theirs."""
     confined.before("Bash", "t1", command="make")
     confined.after("Bash", "t1", command="make")
     (confined.project / ".mcp.json").write_text("{}")
@@ -423,7 +423,7 @@ def test_host_that_was_started_elsewhere_adds_nothing(
 
 
 def test_settings_that_the_person_replaced_are_asked_about_while_something_runs(confined: Host) -> None:
-    """What runs since before has the former one held, and could put a link to the home in the place of this one."""
+    """A program that runs since before holds the former one, and could put a link to the home in the place of this one."""
     folder = confined.project / ".github"
     (folder / "agents").mkdir(parents=True)
 

@@ -73,7 +73,7 @@ def verdict_on(host: Host, named: str, sent: dict[str, Any]) -> HookVerdict:
 
 
 def governed(host: Host, named: str, sent: dict[str, Any]) -> GovernedCall:
-    """What a call comes under, before the kernel is asked."""
+    """The contract that a call comes under, before the kernel is asked."""
     event = adapter_for(named, sent).read(sent)
     return JudgedCall.of(event.calls[0], judging_context(host.config(), event)).governed
 

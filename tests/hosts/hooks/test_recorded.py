@@ -106,7 +106,7 @@ SESSIONS: dict[str, tuple[list[str], list[tuple[str, str]]]] = {
 
 
 def neutral(host: str, name: str) -> Any:
-    """What leaves a call to the host and its person."""
+    """The answers that leave a call to the host and its person."""
     if host != "cursor":
         return None
     event = name.partition(".")[0]

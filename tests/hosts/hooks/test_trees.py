@@ -298,7 +298,7 @@ def shop_files(runtime: Runtime, key: str) -> set[str]:
     return {entry.path for entry in open_snapshots(runtime.config).packs.get(key).entries}
 
 
-def test_last_call_is_offered_also_where_it_cannot_be_undone(shop: Host) -> None:
+def test_last_call_that_cannot_be_undone_is_named_and_no_other_offered(shop: Host) -> None:
     shop.write(shop.project / "src" / "a.py", "by the agent", "t1")
     assert run(shop, "make -s nothing", "t2") == HookVerdict()
     assert shop.before("Bash", "t3", command="curl -s https://example.org") == HookVerdict()
@@ -308,7 +308,8 @@ def test_last_call_is_offered_also_where_it_cannot_be_undone(shop: Host) -> None
     assert done.returncode != 0
     assert (shop.project / "src" / "a.py").read_text() == "by the agent"
     assert "it changed no file of the project" in done.stderr
-    assert "undoes the newest call that can be undone" in done.stderr
+    assert "the last call (curl -s https://example.org) was not kept" in done.stderr
+    assert "mut_" not in done.stderr.partition("was not kept")[2], "no older one is offered"
 
 
 # Lines of which the snapshot of what they name is not all: the index, refs, and what is unpacked.

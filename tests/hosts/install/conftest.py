@@ -21,7 +21,7 @@ from tests.hosts.install.environments import Installed
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What uses the isolated installation goes first: processes take from the end of each other's tests.
+    """Tests of the isolated installation go first: processes take from the end of each other's tests.
 
     So one process runs it all, and the others need not make one: six seconds each.
     """
@@ -42,7 +42,7 @@ def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What hooks run from, made once for all test processes: it takes seconds and a hundred megabytes."""
+    """The installation that hooks run from, made once for all test processes: it takes seconds and a hundred megabytes."""
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent

@@ -25,7 +25,7 @@ THEIRS = {"hooks": [{"type": "command", "command": "./theirs"}], "matcher": "Bas
 
 
 def settings(events: tuple[str, ...]) -> st.SearchStrategy[dict[str, Any]]:
-    """What a host's file may say before we come, with hooks of the person's own and empty places among it."""
+    """A host's file as it may be before we come, with hooks of the person's own and empty places among it."""
     group = st.sampled_from([THEIRS, {"hooks": []}, {"hooks": [{"type": "command", "command": "x"}]}])
     hooks = st.dictionaries(st.sampled_from(events), st.lists(group, max_size=2), max_size=3)
     return st.tuples(st.dictionaries(st.text("ab", max_size=2), VALUES, max_size=3), st.none() | hooks).map(

@@ -37,7 +37,7 @@ def alone(tmp_path: Path) -> Path:
 
 
 def loaders(alone: Path) -> dict[str, str]:
-    """What imported each module of `sb` that a hook runs first."""
+    """The importer of each module of `sb` that a hook runs first."""
     done = subprocess.run(
         [interpreter(), "-I", "-S", "-v", "-B", str(alone / "start.py"), "hook", "claude-code"],
         input="{}",

@@ -15,7 +15,7 @@ from tests.hosts.install.environments import Installed
 
 
 def examined(sb: CommandLine) -> dict[str, list[tuple[str, str]]]:
-    """What the doctor reports by name; it reads all that hooks run, half a second."""
+    """The doctor's findings by name; it reads all that hooks run, half a second."""
     reported: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for item in sb("doctor", "--json").json["items"]:
         reported[item["name"]].append((item["status"], item["detail"]))

@@ -45,7 +45,7 @@ def call(shop: Path, made: tuple[str, dict[str, Any]], ok: bool = True) -> tuple
 
 
 def prompts(found: Any) -> list[str | None]:
-    """What was asked for each line."""
+    """The prompt of each line."""
     origins = [origin["prompt"] for origin in found["origins"]]
     return [None if line["origin"] is None else origins[line["origin"]] for line in found["lines"]]
 

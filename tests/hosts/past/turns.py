@@ -11,7 +11,7 @@ from tests.hosts.transcripts.written import DAY, SESSION, at, lines
 
 
 class Turn(NamedTuple):
-    """What was asked, the calls as (tool, arguments, whether it succeeded), and the answer; "" for none yet."""
+    """A prompt, its calls as (tool, arguments, whether it succeeded), and the answer; "" for none yet."""
 
     prompt: str
     calls: Sequence[tuple[str, dict[str, Any], bool]] = ()

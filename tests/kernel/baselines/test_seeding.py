@@ -83,7 +83,7 @@ def stores(log: EventLog) -> list[ContractBaselineStore]:
 
 
 def statuses(log: EventLog) -> set[BaselineStatus]:
-    """How the shipped contracts stand, on every surface."""
+    """The states of the shipped contracts, on every surface."""
     registry = shipped_registry(current_config())
     return {
         store.status(name, fingerprint)[0]

@@ -131,7 +131,7 @@ def second_attempt(folder: Path) -> None:
 
 
 def in_child(action: Callable[..., None], *arguments: Any) -> int:
-    """How a process that did this ended: 0, or minus the signal."""
+    """The exit of a process that did this: 0, or minus the signal."""
     pid = os.fork()
     if pid == 0:
         code = 70

@@ -56,7 +56,7 @@ def raising(error: BaseException) -> Any:
 
 
 def wrapped(inner: BaseException) -> Exception:
-    """What a client library raises while it handles the real cause."""
+    """An error that a client library raises while it handles the real cause."""
     error = RuntimeError("the client gave up")
     error.__context__ = inner
     return error

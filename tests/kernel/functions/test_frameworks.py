@@ -49,13 +49,13 @@ def example(name: str) -> ModuleType:
 
 @governed(tool_id="shop.price", on_refusal="return")
 def price(item: str, amount: int = 1) -> str:
-    """What so many of an item cost."""
+    """The price of so many of an item."""
     return f"{amount} {item}: {2.5 * amount}"
 
 
 @governed(tool_id="shop.stock", on_refusal="return")
 async def stock(item: str) -> int:
-    """How many of an item there are."""
+    """The number of an item in stock."""
     await asyncio.sleep(0)
     return len(item)
 
@@ -282,7 +282,7 @@ def test_pydantic_ai_s_context_is_passed_on_and_not_recorded(runtime: Runtime) -
     from pydantic_ai.models.test import TestModel
 
     def who(ctx: Any, item: str) -> str:
-        """Who asks for an item."""
+        """The agent that asks for an item."""
         return f"{ctx.deps} asks"
 
     who.__annotations__ = {"ctx": RunContext[str], "item": str, "return": str}

@@ -93,7 +93,7 @@ def test_a_call_is_on_record_with_all_its_arguments_and_gives_what_the_function_
 ) -> None:
     @governed
     def price(item: str, amount: int = 1) -> float:
-        """What so many of an item cost."""
+        """The price of so many of an item."""
         return 2.5 * amount
 
     with runtime.run("clerk", intent="tell prices") as ctx:

@@ -35,7 +35,7 @@ KERNEL = "import types; sys.modules['ipykernel'] = types.ModuleType('ipykernel')
 
 
 def session(marker: str, *cells: str) -> list[str]:
-    """What the calls after each cell print, in one process without a file."""
+    """Output of the calls after each cell, in one process without a file."""
     body = "".join(f"cell({CELLS[name]!r})\ncall()\n" for name in cells)
     program = START.format(marker=marker) + body
     done = subprocess.run(

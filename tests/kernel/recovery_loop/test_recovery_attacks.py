@@ -27,7 +27,7 @@ REVERSE = "pay.reverse"
 
 
 def forge(shop: Shop, sql: str, *parameters: Any) -> None:
-    """What somebody does who can write to the database, and takes its guards away."""
+    """Write to the database as somebody does who can, and takes its guards away."""
     with shop.runtime.database.write() as execute:
         for (name,) in execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
             execute(f"DROP TRIGGER {name}")

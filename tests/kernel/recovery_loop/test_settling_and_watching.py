@@ -253,18 +253,18 @@ def test_a_caller_can_name_a_deadline_and_a_files_digest(shop: Shop) -> None:
     assert Path(shop.files / "prices").read_text(encoding="utf-8") == "v2"
 
 
-def said_false(shop: Shop, ref: str = "bare", run_id: str = "") -> list[RuntimeDecisionRecord]:
+def turned_false(shop: Shop, ref: str = "bare", run_id: str = "") -> list[RuntimeDecisionRecord]:
     return shop.runtime.invalidate(AssumptionInvalidated(ref, run_id, "the warehouse called"))
 
 
 def test_what_was_said_to_be_false_while_a_call_was_in_doubt_counts_once_it_is_settled(shop: Shop) -> None:
     ctx = RunContext.create("clerk", clock=shop.clock)
     args = {"order": 1, "amount": 5}
-    said_false(shop)  # of something else: no call relied on it yet
+    turned_false(shop)  # of something else: no call relied on it yet
     shop.refund_trouble = TimeoutError("no answer")
     doubtful = shop.runtime.executor.execute(ctx, "pay.human", args, assumptions=["bare", "other"])
     shop.refund_trouble = None
-    assert said_false(shop) == said_false(shop, "other", "run_of_somebody_else") == []
+    assert turned_false(shop) == turned_false(shop, "other", "run_of_somebody_else") == []
     later = shop.runtime.executor.execute(ctx, "pay.human", args, assumptions=["bare"])
     assert later.success
     assert shop.runtime.watch()[1] == []
@@ -284,7 +284,7 @@ def test_what_was_said_to_be_false_while_a_call_was_in_doubt_counts_once_it_is_s
 
 def test_what_was_said_to_be_false_while_a_call_ran_counts_once_it_is_done(shop: Shop) -> None:
     def refund(order: int, amount: float, idempotency_key: str) -> dict[str, str]:
-        assert said_false(shop) == []
+        assert turned_false(shop) == []
         return {"refund_id": "ref_1"}
 
     ctx = RunContext.create("clerk", clock=shop.clock)
@@ -299,7 +299,7 @@ def test_a_word_that_was_changed_on_the_log_recovers_nothing(shop: Shop) -> None
     ctx = RunContext.create("clerk", clock=shop.clock)
     args = {"order": 1, "amount": 5}
     shop.runtime.executor.execute(ctx, "pay.human", args, assumptions=["bare"])
-    said_false(shop, "none")
+    turned_false(shop, "none")
     with shop.runtime.database.write() as execute:
         for (name,) in execute(
             "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'events'"

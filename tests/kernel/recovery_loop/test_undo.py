@@ -61,7 +61,7 @@ def replaced_by_a_link(path: Path) -> None:
 
 
 def _as_it_lies(path: Path) -> tuple[int, ...] | None:
-    """What tells whether somebody has changed it; not when it was last read."""
+    """The attributes that show a change of a file; not when it was last read."""
     if not os.path.lexists(path):
         return None
     stat = path.lstat()

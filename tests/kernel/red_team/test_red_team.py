@@ -67,7 +67,7 @@ def test_look_alikes_to_judge_by_are_enough_to_measure_one_in_a_hundred() -> Non
 
 
 def test_the_model_was_fitted_on_the_texts_that_are_here() -> None:
-    """What fitting gives is compared by `test_fitting_again_gives_the_same_model`."""
+    """The result of fitting is compared by `test_fitting_again_gives_the_same_model`."""
     model = json.loads(MODEL.read_text(encoding="utf-8"))
     assert model["made_of"] == digest_of_texts(), "python -m evals.redteam.fit"
     assert model["lexicon"] == lexicon(), "python -m evals.redteam.fit"

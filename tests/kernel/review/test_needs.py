@@ -69,7 +69,7 @@ def test_requests_of_one_effect_come_by_when_they_expire_and_say_what_they_are_a
     assert lines[2].when == "1m"
     clock.time += 3600
     late = InboxReader(runtime.log).now(()).items[0]
-    assert (late.state.word, late.when) == ("overdue", "31m late")
+    assert (late.state.word, late.when, late.lateness) == ("overdue", "2h left", "asked 1h ago, lapses in 2h")
 
 
 def test_nothing_needs_anybody_at_first(runtime: Runtime) -> None:

@@ -10,11 +10,13 @@ import pytest
 from sb.base.sources import CountingIds, SteeredClock
 from sb.config import current_config
 from sb.kernel import RunBudget, RunContext, SafetyClass
+from sb.kernel.authority.signing import Label
 from sb.kernel.contracts import ToolError, ToolErrorCode
 from sb.operator.attention.inbox import NOUNS, InboxReader, NeedsNow
 from sb.protocols.types import MemorySuggestion
 from sb.runtime import Runtime, open_runtime
 from sb.stack import SQLiteStack
+from sb.store.driver import connect
 from tests.conftest import approve_tools
 
 
@@ -94,3 +96,49 @@ def test_what_is_known_is_counted_but_not_described_again(runtime: Runtime) -> N
     fresh = decisions(runtime, reader, known=first.keys)
     assert [item.object for item in fresh.items] == ["bank.pay to=d", "a note s4"]
     assert (fresh.total, len(first.keys - fresh.keys)) == (13, 1)
+
+
+def test_a_damaged_request_hides_no_other(runtime: Runtime) -> None:
+    call(runtime, "bank.pay", to="ada")
+    call(runtime, "bank.pay", to="bob")
+    attacker = connect(runtime.log.database.path)
+    for (name,) in attacker.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+        attacker.execute(f'DROP TRIGGER "{name}"')
+    attacker.execute("UPDATE events SET payload = '{' WHERE id = (SELECT min(event_id) FROM approvals)")
+    attacker.commit()
+    attacker.close()
+    [group] = InboxReader(runtime.log).waiting(())
+    assert len(group.entries) == 2
+    assert {entry.stake.effect for entry in group.entries} == {"pays"}
+
+
+def test_alike_requests_are_one_group_and_a_stop_stands_last(runtime: Runtime) -> None:
+    for name in ("ada", "bob", "eve"):
+        call(runtime, "bank.pay", to=name)
+    call(runtime, "mail.send")
+    runtime.kill.throw("agent", "scribe", Label("ada"), "writes nonsense")
+    runtime.registry.register_fn("shop.label", "Print", lambda: 1, SafetyClass.NETWORK)
+    reader = InboxReader(runtime.log)
+    entries = runtime.baselines.entries(runtime.registry)
+    groups = reader.waiting(entries, kills=runtime.kill.active())
+    found = [(group.label, len(group.entries), group.entries[0].kind) for group in groups]
+    assert found[0] == ("bank.pay", 3, "request")
+    assert [kind for _, _, kind in found] == ["request", "unknown", "contract", "kill"]
+    needs = reader.describe([entry for group in groups for entry in group.entries])
+    assert len(needs) == 6
+    assert all(need.key == key for key, need in needs.items())
+
+
+def test_the_amount_of_a_call_is_on_record_and_ranks_it(runtime: Runtime) -> None:
+    money = {"risk_dimension": "money", "value_arg": "amount", "currency_arg": "currency"}
+    add = runtime.registry.register_fn
+    add("shop.refund", "Refund", lambda amount, currency: 1, SafetyClass.DESTRUCTIVE, metadata=money)
+    approve_tools(runtime)
+    for amount in (4_900, 129_900, True):
+        budget = RunBudget(max_tool_calls=10)
+        ctx = RunContext.create("clerk", budget=budget, clock=runtime.log.clock, ids=runtime.log.ids)
+        runtime.executor.execute(ctx, "shop.refund", {"amount": amount, "currency": "eur"})
+    [group] = InboxReader(runtime.log).waiting(())
+    stakes = [(entry.stake.amount, entry.stake.currency) for entry in group.entries]
+    assert stakes[:2] == [(129_900, "EUR"), (4_900, "EUR")]
+    assert all(stake == (None, "") for stake in stakes[2:])

@@ -99,7 +99,7 @@ async def closed(tab: Tab) -> int | None:
 
 
 async def read_value(tab: Tab, what: str) -> str:
-    """What the app wrote after `what` and before the next semicolon."""
+    """The text that the app wrote after `what` and before the next semicolon."""
     seen = ""
     async with asyncio.timeout(60):
         while not (found := re.search(f"{what}([^;]*);", seen)):
@@ -144,7 +144,7 @@ def start(home: Path) -> Iterator[Start]:
 
 @dataclass(frozen=True)
 class SignedIn:
-    """What the one browser has: the server's path, its page, and its cookie as a header."""
+    """The one browser's state: the server's path, its page, and its cookie as a header."""
 
     server: Server
     base: str

@@ -35,7 +35,7 @@ class Page:
         self._socket, self._session, self._numbers = socket, session, itertools.count(100)
 
     async def call(self, method: str, **given: Any) -> Any:
-        """What a method of the protocol returns."""
+        """The result of a method of the protocol."""
         number = next(self._numbers)
         await self._socket.send_json(
             {"id": number, "method": method, "params": given, "sessionId": self._session}
@@ -46,7 +46,7 @@ class Page:
         return answer["result"]
 
     async def value(self, script: str) -> Any:
-        """What an expression gives."""
+        """The value of an expression."""
         answer = await self.call("Runtime.evaluate", expression=script, returnByValue=True)
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
@@ -72,7 +72,7 @@ class Page:
         await self.call("Input.dispatchKeyEvent", type="keyUp", key=key, modifiers=2 * control)
 
     async def text(self) -> str:
-        """What the terminal shows."""
+        """The text of the terminal."""
         lines = (
             "(b => [...Array(b.length).keys()].map(n => b.getLine(n).translateToString(true)).join('\\n'))"
         )

@@ -7,7 +7,7 @@ from typing import Any
 
 
 class MemoryProvider(ABC):
-    """What a provider has to have, and may have."""
+    """Methods that a provider has to have, and may have."""
 
     @property
     @abstractmethod

@@ -7,7 +7,7 @@ from typing import Any
 
 
 class IStrategy:
-    """What a strategy has before its user writes a line."""
+    """A strategy before its user writes a line."""
 
     def __init__(self, config: dict[str, Any]) -> None:
         self.config = config

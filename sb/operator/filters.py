@@ -1,0 +1,371 @@
+"""Filters: one language for what waits, for decisions and for the log, its parser, and filters saved by name.
+
+`by:ada since:7d -tool:http.get amount>1000 "two words"`. A value with a space stands in quotes; `-` negates a term.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sb.base.duration import parse_duration
+from sb.base.files import write_atomic
+from sb.base.secrets.redaction import redact_text
+from sb.base.sources import MICROSECONDS
+from sb.base.text import nearest, plain
+from sb.base.values.frozen import frozen
+from sb.errors import NotFoundError, UsageError
+from sb.kernel.approvals.queue import SEARCHED
+from sb.kernel.calls.approval import MONEY, ApprovalState
+from sb.log.search import Clause, LogFilter, contains
+from sb.operator.attention.inbox import Waiting
+
+KEYS = ("by", "since", "until", "state", "agent", "tool", "effect", "kind", "run", "amount")
+APPROVALS, LOG, INBOX = "approval requests", "the log", "the inbox"
+# The keys that a face has no answer to, each with the reason.
+_REFUSED = {
+    APPROVALS: {"kind": "each of them is a request"},
+    LOG: {"state": "an event has none: kind:approval.denied", "effect": "an event has none"},
+    INBOX: {"by": "nobody has decided yet", "state": "all of it waits", "run": "not all of it has one"},
+}
+LONGEST = 1_000  # characters of a filter
+MOST_SAVED, LONGEST_NAME = 100, 40
+_TERM = re.compile(r'(-?)(?:([A-Za-z_]+)(:|[<>]=?))?("[^"]*"|[^\s"]+)(?=\s|$)')
+_BLANK, _KEYED = re.compile(r"\s"), re.compile(r'-?[A-Za-z_]+[:<>]|.*"')
+_HALF = re.compile(r"([A-Za-z_]+)(:|[<>]=?)")
+_COMPARES: dict[str, Callable[[float, float], bool]] = {
+    ">": lambda left, right: left > right,
+    ">=": lambda left, right: left >= right,
+    "<": lambda left, right: left < right,
+    "<=": lambda left, right: left <= right,
+}
+_PLAIN = re.compile(r"[\w .,:@+=-]+", re.ASCII)
+_COLUMNS = ("a.id", "a.agent", "a.tool_id", "a.run_id", "a.decided_by", "a.reason")
+_AMOUNT = f"json_extract(e.payload, '$.{MONEY}.amount')"
+_VALID = "coalesce(json_valid(e.payload), 0)"
+
+
+@frozen
+class Term:
+    """One condition; a word has no key."""
+
+    key: str
+    sign: str
+    value: str
+    negated: bool = False
+
+
+@frozen
+class Filter:
+    """Conditions that all have to hold; an empty filter lets everything pass."""
+
+    terms: tuple[Term, ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> Filter:
+        """The filter of a text.
+
+        Raises:
+            UsageError: it says what is wrong, with the nearest key.
+        """
+        if len(text) > LONGEST:
+            raise UsageError(f"the filter has more than {LONGEST:,} characters")
+        terms, place = [], 0
+        while rest := text[place:].lstrip():
+            place = len(text) - len(rest)
+            found = _TERM.match(text, place)
+            if found is None:
+                wrong = plain(rest, one_line=True)[:40]
+                odd = rest.count('"') % 2
+                why = "a quote is not closed" if odd else "a value is missing or half quoted"
+                raise UsageError(f"filter: {why} at {wrong!r}", 'such as by:ada since:7d "two words"')
+            terms.append(_term(found))
+            place = found.end()
+        return cls(tuple(terms))
+
+    def __bool__(self) -> bool:
+        return bool(self.terms)
+
+    @property
+    def text(self) -> str:
+        """The filter as it is typed."""
+        return " ".join(map(_typed, self.terms))
+
+    def has(self, *keys: str) -> bool:
+        """True if it has a condition on one of these keys."""
+        return any(term.key in keys for term in self.terms)
+
+    def require(self, face: str) -> None:
+        """Pass if every key means something for a face.
+
+        Raises:
+            UsageError: one does not, and why.
+        """
+        for term in self.terms:
+            if why := _REFUSED[face].get(term.key):
+                keys = ", ".join(key for key in KEYS if key not in _REFUSED[face])
+                raise UsageError(f"filter: {term.key}: does not apply to {face}: {why}", f"keys: {keys}")
+
+    def approvals(self, now: int) -> Clause:
+        """The condition on rows of approvals `a` and their events `e`; effects are compared by `effect_fits`.
+
+        Raises:
+            UsageError: a key does not apply.
+        """
+        self.require(APPROVALS)
+        return _all(_approval_clause(term, now) for term in self.terms if term.key != "effect")
+
+    def log(self, now: int) -> Clause:
+        """The condition on events.
+
+        Raises:
+            UsageError: a key does not apply.
+        """
+        self.require(LOG)
+        return _all(_log_clause(term, now) for term in self.terms)
+
+    def effect_fits(self, effect: str) -> bool:
+        """True if an effect in a word is one that is asked for."""
+        return all(_same(effect, term.value) != term.negated for term in self.terms if term.key == "effect")
+
+    def inbox(self, now: int) -> Callable[[Waiting], bool]:
+        """The condition on what waits.
+
+        Raises:
+            UsageError: a key does not apply.
+        """
+        self.require(INBOX)
+        bounds = {term: _moment(term, now) for term in self.terms if term.key in ("since", "until")}
+        return lambda entry: all(_fits(term, entry, bounds) != term.negated for term in self.terms)
+
+
+def filter_of(text: str, words: Iterable[str], options: Mapping[str, str]) -> Filter:
+    """The filter of a command line: a text, words that a shell has split, and options by key; "" for none.
+
+    Raises:
+        UsageError: a part of it is wrong.
+    """
+    parts = [
+        text,
+        *(f'"{word}"' if _BLANK.search(word) and not _KEYED.match(word) else word for word in words),
+    ]
+    for key, value in options.items():
+        if value:
+            quoted = f'"{value}"' if _BLANK.search(value) else value
+            parts.append(f"{key}{quoted}" if key == "amount" else f"{key}:{quoted}")
+    return Filter.parse(" ".join(filter(None, parts)))
+
+
+def _term(found: re.Match[str]) -> Term:
+    minus, key, sign, value = found.groups()
+    bare, key = value.strip('"'), (key or "").lower()
+    if not key:
+        if half := _HALF.fullmatch(value):
+            example = _EXAMPLES.get(half[1].lower(), _EXAMPLES["by"])
+            raise UsageError(f"filter: {half[1]}{half[2]} needs a value", f"such as {example}")
+        return Term("", "", bare, bool(minus))
+    if key not in KEYS:
+        near = nearest(key, KEYS)
+        raise UsageError(
+            f"filter: no key {plain(key, one_line=True)!r}{near}",
+            f'keys: {", ".join(KEYS)}; "{key}{sign}…" in quotes is a word',
+        )
+    if (sign != ":") != (key == "amount"):
+        raise UsageError(
+            f"filter: {key} takes {'>, >=, < or <=' if key == 'amount' else 'a colon'}",
+            f"such as {_EXAMPLES[key]}",
+        )
+    if not bare:
+        raise UsageError(f"filter: {key}: needs a value", f"such as {_EXAMPLES[key]}")
+    term = Term(key, sign, bare, bool(minus))
+    if key in ("since", "until"):
+        _moment(term, 0)
+    if key == "amount":
+        _amount(term)
+    if key == "state" and bare not in list(ApprovalState):
+        raise UsageError(
+            f"filter: no state {plain(bare, one_line=True)!r}{nearest(bare, list(ApprovalState))}",
+            "one of " + ", ".join(ApprovalState),
+        )
+    return term
+
+
+_EXAMPLES = dict(
+    zip(
+        KEYS,
+        "by:ada since:7d until:2026-11-20 state:approved agent:clerk tool:payments.* effect:deletes kind:request"
+        " run:run_9abf amount>1000".split(),
+        strict=True,
+    )
+)
+
+
+def _typed(term: Term) -> str:
+    quoted = not term.value or re.search(r"[\s:<>]|^-", term.value)
+    value = f'"{term.value}"' if quoted else term.value
+    return f"{'-' if term.negated else ''}{term.key}{term.sign}{value}"
+
+
+def _moment(term: Term, now: int) -> int:
+    """The time of since: and until:, an age or a date, in microseconds since the epoch; `until:DAY` has all of it."""
+    try:
+        day = datetime.fromisoformat(term.value)
+    except ValueError:
+        try:
+            return now - parse_duration(term.value) * MICROSECONDS
+        except UsageError:
+            shown = plain(term.value, one_line=True)
+            raise UsageError(
+                f"filter: {term.key}: {shown!r} is neither an age nor a date", "7d, 2h, 2026-11-20"
+            ) from None
+    whole = 86_400 if len(term.value) == len("2026-11-20") and term.key == "until" else 0
+    return int((day if day.tzinfo else day.replace(tzinfo=UTC)).timestamp() + whole) * MICROSECONDS
+
+
+def _amount(term: Term) -> float:
+    try:
+        return float(term.value)
+    except ValueError:
+        raise UsageError(
+            f"filter: amount: {plain(term.value, one_line=True)!r} is no number", "amount>1000"
+        ) from None
+
+
+def _all(clauses: Any) -> Clause:
+    found = list(clauses)
+    return " AND ".join(sql for sql, _ in found) or "1", tuple(it for _, values in found for it in values)
+
+
+def _negated(term: Term, sql: str, *values: Any) -> Clause:
+    return (f"NOT coalesce(({sql}), 0)" if term.negated else f"({sql})"), values
+
+
+def _named(term: Term, *columns: str) -> Clause:
+    """The value is a name or a pattern with *, whatever its case."""
+    values = [_pattern(term)] * len(columns)
+    return _negated(term, " OR ".join(f"lower({it}) GLOB ?" for it in columns), *values)
+
+
+def _pattern(term: Term) -> str:
+    return re.sub(r"([\[?])", r"[\1]", term.value.lower())
+
+
+def _timed(term: Term, column: str, now: int) -> Clause:
+    return _negated(term, f"{column} {'>=' if term.key == 'since' else '<'} ?", _moment(term, now))
+
+
+def _approval_clause(term: Term, now: int) -> Clause:
+    if term.key == "by":  # names of several deciders have commas between them
+        sql = "', ' || lower(a.decided_by) || ',' GLOB ?"
+        return _negated(term, sql, f"*, {_pattern(term)},*")
+    if term.key in ("since", "until"):
+        return _timed(term, "coalesce(a.decided_at, a.requested_at)", now)
+    if term.key == "state":
+        open_now = "a.state IN ('waiting', 'approved') AND a.expires_at <= ?"
+        state = f"CASE WHEN {open_now} THEN 'expired' ELSE a.state END"
+        # What was approved and has run since was approved, too.
+        asked = ("approved", "used") if term.value == ApprovalState.APPROVED else (term.value, term.value)
+        return _negated(term, f"{state} IN (?, ?)", now, *asked)
+    if term.key == "amount":
+        read = f"CASE WHEN a.tool_id NOT LIKE 'host.%' AND instr(e.payload, '\"{MONEY}\"') AND {_VALID} THEN {_AMOUNT} END"
+        return _negated(term, f"{read} {term.sign} ?", _amount(term))
+    if term.key == "tool":  # of a host's tool that is no shell also by its own name
+        hosted = "a.tool_id LIKE 'host.%' AND a.tool_id NOT LIKE 'host.shell.%'"
+        host = f"CASE WHEN {hosted} AND {_VALID} THEN json_extract(e.payload, '$.args.tool') END"
+        return _named(term, "a.tool_id", host)
+    if term.key:
+        return _named(term, {"agent": "a.agent", "run": "a.run_id"}[term.key])
+    sql, values = f"instr(lower({SEARCHED}), lower(?)) > 0", (term.value,)
+    if _PLAIN.fullmatch(term.value):  # stands in the stored text as it is, which is looked at faster
+        stored, again = contains(term.value, "e.payload", *_COLUMNS)
+        sql, values = f"CASE WHEN {stored} THEN {sql} END", (*again, term.value)
+    return _negated(term, sql, *values)
+
+
+def _log_clause(term: Term, now: int) -> Clause:
+    if term.key in ("since", "until"):
+        return _timed(term, "at", now)
+    if term.key in ("by", "amount"):
+        # Calls have no decider, and hosts' tools no amount: their payloads are not looked at.
+        by = term.key == "by"
+        name, may = ("by", "substr(kind, 1, 7) <> 'kernel.'") if by else (MONEY, "tool_id NOT LIKE 'host.%'")
+        path, sign = ("$.by", "=") if by else (f"$.{MONEY}.amount", term.sign)
+        read = f"CASE WHEN {may} AND instr(payload, '\"{name}\"') AND json_valid(payload) THEN json_extract(payload, '{path}') END"
+        return _negated(term, f"{read} {sign} ?", term.value if by else _amount(term))
+    if term.key:
+        return _named(term, LogFilter.FIELDS[term.key])
+    sql, values = contains(term.value, *LogFilter.FIELDS.values(), *LogFilter.ANYWHERE)
+    return _negated(term, sql, *values)
+
+
+def _fits(term: Term, entry: Waiting, bounds: Mapping[Term, int]) -> bool:
+    stake = entry.stake
+    if term in bounds:
+        since = stake.since or 0
+        return since >= bounds[term] if term.key == "since" else since < bounds[term]
+    if term.key == "amount":
+        return stake.amount is not None and _COMPARES[term.sign](stake.amount, _amount(term))
+    if term.key == "tool":
+        return _same(entry.tool, term.value) or _same(entry.label, term.value)
+    if term.key:
+        value = {"agent": entry.agent, "kind": entry.kind, "effect": stake.effect}[term.key]
+        return _same(value, term.value)
+    return term.value.lower() in entry.text.lower()
+
+
+def _same(value: str, wanted: str) -> bool:
+    pattern = ".*".join(map(re.escape, wanted.lower().split("*")))
+    return re.fullmatch(pattern, value.lower(), re.DOTALL) is not None
+
+
+def saved_filters(folder: Path) -> dict[str, dict[str, str]]:
+    """Filters of a home by name, each with its `filter` and `sort`; {} where none was saved or the file is damaged."""
+    try:
+        found = json.loads(_file(folder).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    pairs = found.items() if isinstance(found, dict) else ()
+    return {
+        name: {key: str(about.get(key, "")) for key in ("filter", "sort")}
+        for name, about in pairs
+        if isinstance(about, dict)
+    }
+
+
+def save_filter(folder: Path, name: str, text: str, sort: str = "") -> None:
+    """Save a filter under a name, without the secrets in its words; one of that name is replaced.
+
+    Raises:
+        UsageError: the filter or the name is wrong, or there are too many.
+    """
+    if not 0 < len(name) <= LONGEST_NAME or plain(name, one_line=True) != name:
+        raise UsageError(f"a filter's name has 1 to {LONGEST_NAME} characters on one line")
+    known = saved_filters(folder)
+    if name not in known and len(known) >= MOST_SAVED:
+        raise UsageError(f"there are {MOST_SAVED} saved filters", "delete one first")
+    _write(folder, known | {name: {"filter": redact_text(Filter.parse(text).text), "sort": sort}})
+
+
+def delete_filter(folder: Path, name: str) -> None:
+    """Delete a saved filter.
+
+    Raises:
+        NotFoundError: there is none of that name.
+    """
+    known = saved_filters(folder)
+    if name not in known:
+        raise NotFoundError(f"no saved filter {plain(name, one_line=True)!r}{nearest(name, known)}")
+    _write(folder, {other: about for other, about in known.items() if other != name})
+
+
+def _file(folder: Path) -> Path:
+    return folder / "filters.json"
+
+
+def _write(folder: Path, filters: dict[str, dict[str, str]]) -> None:
+    text = json.dumps(filters, ensure_ascii=False, indent=1)
+    write_atomic(_file(folder), text.encode(), durable=False)

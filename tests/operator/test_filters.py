@@ -1,0 +1,236 @@
+"""Filters: what is parsed, what is refused and why, and the same answer for requests, the inbox and the log."""
+
+from __future__ import annotations
+
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sb.base.sources import CountingIds, SteeredClock
+from sb.errors import NotFoundError, UsageError
+from sb.kernel import RunBudget, RunContext, SafetyClass
+from sb.kernel.authority.signing import Label
+from sb.operator.attention.inbox import InboxReader
+from sb.operator.filters import (
+    KEYS,
+    MOST_SAVED,
+    Filter,
+    delete_filter,
+    filter_of,
+    save_filter,
+    saved_filters,
+)
+from sb.runtime import Runtime, open_runtime
+from tests.conftest import CommandLine, approve_tools
+from tests.rows import rows
+
+DAY_S = 86_400
+SECRET = "_".join(("ghp", "a1" * 18))
+
+
+@pytest.fixture
+def runtime(home: Path, clock: SteeredClock, ids: CountingIds) -> Iterator[Runtime]:
+    clock.time = time.time() - 30 * DAY_S  # the command line has a clock of its own
+    with open_runtime(clock=clock, ids=ids) as opened:
+        add = opened.registry.register_fn
+        money = {"risk_dimension": "money", "value_arg": "amount", "currency": "eur"}
+        add("bank.pay", "Pay", lambda to, amount: to, SafetyClass.DESTRUCTIVE, metadata=money)
+        add("disk.wipe", "Wipe", lambda path: path, SafetyClass.DESTRUCTIVE)
+        approve_tools(opened)
+        yield opened
+
+
+def ask(runtime: Runtime, agent: str, tool: str, **args: Any) -> str:
+    ctx = RunContext.create(
+        agent, budget=RunBudget(max_tool_calls=99), clock=runtime.log.clock, ids=runtime.log.ids
+    )
+    found = runtime.executor.execute(ctx, tool, args)
+    return str(found.data["approval_id"])
+
+
+@pytest.fixture
+def asked(runtime: Runtime, clock: SteeredClock) -> dict[str, str]:
+    """Requests by name; old ones were decided, new ones wait."""
+    ids = {
+        name: ask(runtime, "clerk", "bank.pay", to=name, amount=amount)
+        for name, amount in (("old", 10), ("two", 20))
+    }
+    runtime.approvals.approve(ids["old"], Label("ada"), "the bill is right")
+    runtime.approvals.deny(ids["two"], Label("grace"), "no such bill")
+    clock.time = time.time() - 60
+    ids["rent"] = ask(runtime, "clerk", "bank.pay", to="the landlord", amount=1500)
+    ids["tip"] = ask(runtime, "courier", "bank.pay", to="bob", amount=5)
+    ids["wipe"] = ask(runtime, "courier", "disk.wipe", path="a[1]")
+    ids["new"] = ask(runtime, "clerk", "bank.pay", to="eve", amount=70)
+    runtime.approvals.approve(ids["new"], Label("ada"), "the bill is right")
+    return ids
+
+
+def listed(runtime: Runtime, text: str) -> set[str]:
+    queue = runtime.approvals
+    clause = Filter.parse(text).approvals(queue.now())
+    return {item.id for item in queue.listed(queue.numbers(also=clause))}
+
+
+@rows(
+    "text, names",
+    [
+        ("", "old two rent tip wipe new"),
+        ("by:ada", "old new"),
+        ("by:ad", ""),
+        ("by:a*", "old new"),
+        ("-by:ada", "two rent tip wipe"),
+        ("by:ADA since:7d", "new"),
+        ("until:7d", "old two"),
+        ("state:waiting", "rent tip wipe"),
+        ("state:denied", "two"),
+        ("state:approved since:7d", "new"),
+        ("state:expired", "old"),  # nobody has used it in thirty days
+        ("agent:courier", "tip wipe"),
+        ("-agent:courier state:waiting", "rent"),
+        ("tool:bank.*", "old two rent tip new"),
+        ("amount>20", "rent new"),
+        ("amount>=20 amount<100", "two new"),
+        ("-amount>20", "old two tip wipe"),
+        ('"the landlord"', "rent"),
+        ("the landlord", "rent"),
+        ("-landlord state:waiting", "tip wipe"),
+        ("a[1]", "wipe"),
+        ("tool:*[1]*", ""),
+        ("it's", ""),
+    ],
+)
+def test_requests_that_fit(runtime: Runtime, asked: dict[str, str], text: str, names: str) -> None:
+    assert {name for name, known in asked.items() if known in listed(runtime, text)} == set(names.split())
+
+
+@rows(
+    "text, names",
+    [
+        ("", "rent tip wipe"),
+        ("amount>20", "rent"),
+        ("-amount>20", "tip wipe"),
+        ("agent:courier -effect:pays", "wipe"),
+        ("effect:deletes", "wipe"),
+        ("kind:contract", ""),
+        ("kind:request tool:bank.*", "rent tip"),
+        ('"the landlord"', "rent"),
+        ("since:1h", "rent tip wipe"),
+        ("until:1h", ""),
+    ],
+)
+def test_what_waits_that_fits(runtime: Runtime, asked: dict[str, str], text: str, names: str) -> None:
+    now = runtime.approvals.now()
+    groups = InboxReader(runtime.log).waiting((), filter=Filter.parse(text).inbox(now))
+    found = {entry.reference for group in groups for entry in group.entries}
+    assert {name for name, known in asked.items() if known in found} == set(names.split())
+
+
+@rows(
+    "text, wrong",
+    [
+        ("byy:ada", 'did you mean "by"'),
+        ("by:", "by: needs a value"),
+        ("amount>", "amount> needs a value"),
+        ("by>ada", "by takes a colon"),
+        ("amount:7", "amount takes >"),
+        ("amount>x", "is no number"),
+        ("since:soon", "neither an age nor a date"),
+        ("state:aproved", 'did you mean "approved"'),
+        ('by:"ada', "a quote is not closed"),
+        ('by:ada"x"', "half quoted"),
+        ("https://x.example", "no key 'https'"),
+        ("x" * 1001, "more than 1,000"),
+    ],
+)
+def test_what_is_wrong_is_said(text: str, wrong: str) -> None:
+    with pytest.raises(UsageError) as error:
+        Filter.parse(text)
+    assert wrong in error.value.message
+
+
+@rows(
+    "text",
+    [
+        "by:ada since:7d",
+        '-"two words" amount>=3',
+        '"by:ada" tool:x.*',
+        'agent:"my agent"',
+        '"-x"',
+    ],
+)
+def test_a_filter_is_written_as_it_is_read(text: str) -> None:
+    assert Filter.parse(text).text == text
+    assert Filter.parse(Filter.parse(text).text) == Filter.parse(text)
+
+
+def test_each_face_says_which_key_it_does_not_know() -> None:
+    for text, face in (
+        ("kind:x", "approvals"),
+        ("state:waiting", "log"),
+        ("effect:x", "log"),
+        ("by:ada", "inbox"),
+    ):
+        with pytest.raises(UsageError, match="does not apply to"):
+            getattr(Filter.parse(text), face)(0)
+
+
+def test_a_text_of_an_agent_cannot_leave_its_place(runtime: Runtime, asked: dict[str, str]) -> None:
+    for text in ("agent:x')--", '"\' OR 1=1 --"', "by:%", "tool:_ank.pay"):
+        assert listed(runtime, text) == set()
+
+
+def test_words_of_a_shell_are_read_like_one_text() -> None:
+    assert filter_of("", ["by:ada", "two words"], {}).text == 'by:ada "two words"'
+    assert filter_of("by:ada since:7d", [], {"agent": "my agent", "amount": ">5"}).text == (
+        'by:ada since:7d agent:"my agent" amount>5'
+    )
+    assert not filter_of("", [], dict.fromkeys(KEYS, ""))
+
+
+def test_saved_filters_are_private_and_without_secrets(tmp_path: Path) -> None:
+    assert saved_filters(tmp_path) == {}
+    save_filter(tmp_path, "ada's", "by:ada since:7d", "newest")
+    save_filter(tmp_path, "leak", SECRET)
+    assert saved_filters(tmp_path)["ada's"] == {"filter": "by:ada since:7d", "sort": "newest"}
+    [file] = tmp_path.iterdir()
+    assert SECRET not in file.read_text(encoding="utf-8")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    delete_filter(tmp_path, "ada's")
+    assert list(saved_filters(tmp_path)) == ["leak"]
+    with pytest.raises(NotFoundError, match="did you mean"):
+        delete_filter(tmp_path, "leek")
+    with pytest.raises(UsageError, match="no key"):
+        save_filter(tmp_path, "wrong", "byy:x")
+    for number in range(MOST_SAVED - 1):
+        save_filter(tmp_path, f"f{number}", "by:ada")
+    with pytest.raises(UsageError, match="saved filters"):
+        save_filter(tmp_path, "more", "by:ada")
+    file.write_text("[", encoding="utf-8")
+    assert saved_filters(tmp_path) == {}
+
+
+def test_who_approved_what_last_week_is_one_line(sb: CommandLine, asked: dict[str, str]) -> None:
+    def ids(*words: str) -> set[str]:
+        return {item["id"] for item in sb("approvals", "list", *words, "--json").json["items"]}
+
+    assert ids("--by", "ada", "--since", "7d", "--state", "approved") == {asked["new"]}
+    assert ids("by:ada", "since:7d") == ids("--filter", "by:ada since:7d") == {asked["new"]}
+    assert ids("--agent", "courier", "--amount", "<10") == {asked["tip"]}
+    assert ids("effect:deletes") == {asked["wipe"]}
+    assert ids("the landlord") == {asked["rent"]}
+    wrong = sb("approvals", "list", "kind:request")
+    assert (wrong.code, "kind: does not apply to approval requests" in wrong.err) == (2, True)
+
+
+def test_the_log_takes_the_same_words(sb: CommandLine, asked: dict[str, str]) -> None:
+    done = sb("log", "search", "by:ada", "since:7d", "kind:approval.*", "--json")
+    assert [item["call_id"] for item in done.json["items"]] == [asked["new"]]
+    assert len(sb("log", "search", "by:ada", "kind:approval.*").out.splitlines()) == 2
+    newest = sb("log", "search", "agent:courier", "--limit", "1")
+    assert (len(newest.out.splitlines()), "showing the newest 1" in newest.err) == (1, True)
+    assert sb("log", "search", "state:waiting").code == 2
