@@ -67,10 +67,12 @@ STOPS: Mapping[str, Sequence[str]] = {
     "reversals": (NEXT,),
     "grants": (NEXT,),
     "revoke": ("x",),
+    "policy": (NEXT,),
+    "servers": (NEXT,),
     "harness": (NEXT,),
     "evals": (NEXT,),
     "evals-case": ("n",),
-    "eval-runs": (NEXT,),
+    "eval_runs": (NEXT,),
     "record": ("3", "enter"),
 }
 SETTLED_S, PATIENCE_S = 0.15, 60.0

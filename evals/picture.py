@@ -41,8 +41,8 @@ def main() -> None:
     ada.mkdir()
     try:
         config = play_session(ada)
-        asyncio.run(draw_console(config, "agent-session.svg", ("5", *["down"] * 4)))
-        asyncio.run(draw_console(config, "agent-approval.svg", ("2", "down")))
+        asyncio.run(draw_console(config, "agent-session.svg", ("2", "right_square_bracket", *["down"] * 4)))
+        asyncio.run(draw_console(config, "agent-approval.svg", ("1", "down")))
         draw_commands(config, ada / "shop", UNDOING, "agent-undo.svg")
         shutil.rmtree(ada)
         draw_mcp(ada)

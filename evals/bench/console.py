@@ -178,12 +178,12 @@ def longest_stall_ms(home: Path) -> float:
             while not gc.isenabled():  # until its screens are imported
                 await pilot.pause(0.1)
             watcher = asyncio.create_task(watch())
-            for key in "7Gg5jjGg4jj2jjjj3jj681" * 2:
+            for key in "3Gg2jjGg]jj1jjjj5jj4]31" * 2:
                 await pilot.press(key)
                 await pilot.pause(0.05)
-            await pilot.press("7", "slash", *"note 9 ", "escape")
+            await pilot.press("3", "slash", *"note 9 ", "escape")
             await pilot.pause(0.5)
-            await pilot.press("5", "right_square_bracket")  # all calls
+            await pilot.press("right_square_bracket")  # all calls
             await pilot.pause(1.5)
             await pilot.press("j", "G", "g")
             watcher.cancel()
@@ -196,18 +196,20 @@ def longest_stall_ms(home: Path) -> float:
 
 
 def figures(home: Path) -> Iterator[Figure]:
-    yield Figure("exec to first row on Home", median(start_ms(home, "bob0") for _ in range(STARTS)), 300, 500)
+    yield Figure(
+        "exec to first row of the Inbox", median(start_ms(home, "bank.pay") for _ in range(STARTS)), 300, 500
+    )
     terminal = Terminal(home)
-    terminal.wait("account=DE-")
-    terminal.press("7")
+    terminal.wait("bank.pay")
+    terminal.press("3")
     terminal.wait("Event")
     moves = key_ms(terminal, ("jjkGkkgjGgjj" * KEYS)[:KEYS])
     yield Figure("key to paint in Log, 95th percentile", quantiles(moves, n=20)[-1], 50, 100)
-    screens = key_ms(terminal, "12345678" * 6)[8:]
+    screens = key_ms(terminal, "12345" * 9)[5:]
     yield Figure(
         "key to the first paint of another screen, 95th percentile", quantiles(screens, n=20)[-1], 50, 100
     )
-    terminal.press("7")
+    terminal.press("3")
     terminal.settle()
     for name, first in (("newest", CALLS - 1), ("oldest", 201)):
         times = median(filter_ms(terminal, abs(first - 20 * number)) for number in range(FILTERS))
