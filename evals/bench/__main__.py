@@ -24,7 +24,6 @@ BENCHMARKS = (
     "audit",
     "memory",
     "mcp",
-    "memory_peers",
     "sync",
     "retrieval.bars",
 )

@@ -102,11 +102,6 @@ class Lexicon:
             _SLOTS, np.int32
         )  # the number of a word with these lowest bits; none has slot 0
 
-    @property
-    def known_words(self) -> int:
-        """Counts the words, the one that stands for none included."""
-        return len(self._numbers)
-
     def trim(self) -> None:
         """Forget all words if there are too many; numbers given before are void."""
         if len(self._numbers) > MOST_WORDS:
