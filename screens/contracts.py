@@ -42,6 +42,11 @@ class ContractsScreen(KindView[ContractEntry], Handled, Waiting):
         return item.tool_id
 
     def show_items(self, items: Sequence[ContractEntry]) -> None:
+        live = {entry.tool_id: entry.live_fingerprint for entry in items}
+        others = {
+            key for key, entry in self.known.items() if live.get(entry.tool_id) != entry.live_fingerprint
+        }
+        self.rows.listing.marked -= others  # nobody has marked what they are now
         super().show_items(items)
         self.move_on()
 

@@ -100,6 +100,9 @@ class InboxScreen(Filtering, Handled, Waiting):
         self.console_app.count_needs()  # while the screen is laid out
 
     def refresh_records(self) -> None:
+        if self._moves_on:  # what was decided is gone once it is counted again
+            self.console_app.count_needs()
+            return
         if self.console_app.inbox is None:  # what needs you comes first; the rest would slow it down
             if not self.is_reading("needs"):
                 self.console_app.count_needs()
@@ -220,6 +223,11 @@ class InboxScreen(Filtering, Handled, Waiting):
         ahead = [keys[place] for place in places if keys[place] not in self.lines.decided]
         if ahead:
             self.rows.select(ahead[0])
+
+    def move_on(self) -> None:
+        if self._moves_on and self.rows.listing.current in self.lines.decided:
+            self.action_next_waiting(1)
+        self._moves_on = False
 
     def filter_changed(self) -> None:
         if self.console_app.inbox is not None:

@@ -43,10 +43,20 @@ class ContractHandler(Handler[ReadContract]):
     def __init__(self, screen: Deciding, changed: Callable[[], None], surface: str = KERNEL_SURFACE) -> None:
         super().__init__(screen, changed)
         self._surface = surface
+        self._seen: ContractEntry | None = None  # as it was read last
+        self._changed = ""  # the tool whose contract became another one while it was looked at
 
     def load(self, reference: str) -> ReadContract | None:
         store = self.records.baselines("rows", self._surface)
         return ReadContract(store.entry(reference), store.history(reference))
+
+    def was_read(self) -> None:
+        before, self._seen = self._seen, self.item.entry if self.item else None
+        if before is None or self._seen is None or before.tool_id != self._seen.tool_id:
+            self._changed = ""
+        elif before.live_fingerprint != self._seen.live_fingerprint:
+            self._changed = before.tool_id
+            self.say(f"{before.tool_id} changed just now: review it again")
 
     def document(self) -> Document:
         return [] if self.item is None else contract_document(self.item.entry, self.item.history, self.now())
@@ -66,9 +76,10 @@ class ContractHandler(Handler[ReadContract]):
     def _ask(self, found: list[ReadContract]) -> None:
         looked_at = self.item.entry if self.item else None
         for read in found:
-            same = looked_at is not None and read.entry.tool_id == looked_at.tool_id
-            if same and looked_at and read.entry.live_fingerprint != looked_at.live_fingerprint:
-                self.item = read
+            if looked_at is None or read.entry.tool_id != looked_at.tool_id:
+                continue
+            if self._changed or read.entry.live_fingerprint != looked_at.live_fingerprint:
+                self.item, self._seen, self._changed = read, read.entry, ""
                 self.changed()
                 self.say(
                     f"{read.entry.tool_id} changed while you looked at it: review it again, then press a"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from sb.screens.approvals import ApprovalsScreen
 from sb.screens.decision import DecisionScreen
 from sb.screens.document_view import DocumentView
+from sb.screens.inbox import InboxScreen
 from textual.pilot import Pilot
 
 from sb.kernel import SafetyClass
@@ -55,16 +55,14 @@ def edit(agents: Agents, approval_id: str, before: str, after: str) -> None:
 
 
 def test_every_character_that_can_act_is_on_screen(agents: Agents, console: Console) -> None:
-    for command in ACTING:
-        shell(agents, command)
+    ids = [shell(agents, command) for command in ACTING]
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "2")
-        for command in ACTING:
+        for approval_id, command in zip(ids, ACTING, strict=True):
+            await console.point(pilot, approval_id)
             shown = json.dumps(command)[1:-1].replace("\\n", "\\\\n").replace(" ", "")
             assert shown in record(console).replace(" ", "").replace("\\\\n", "\\n").replace("\\n", "\\\\n")
             assert "[redacted" not in console.text()
-            await console.press(pilot, "j")
         await console.press(pilot, "S")
         await console.says(pilot, "nothing is hidden here")
 
@@ -74,16 +72,17 @@ def test_every_character_that_can_act_is_on_screen(agents: Agents, console: Cons
 def test_a_secret_that_nothing_runs_is_hidden_until_v_and_again_on_the_next_request(
     agents: Agents, console: Console
 ) -> None:
-    shell(agents, f"curl -H 'Authorization: Bearer {GITHUB}' https://api.example/x")
-    agents.pay("bob")
+    approval_id = shell(agents, f"curl -H 'Authorization: Bearer {GITHUB}' https://api.example/x")
+    other = agents.pay("bob")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "2")
+        await console.point(pilot, approval_id)
         assert "[hidden:40characters]" in record(console).replace(" ", "")
         assert GITHUB not in console.text()
         await console.press(pilot, "S")
         assert GITHUB in record(console)
-        await console.press(pilot, "j", "k")
+        await console.point(pilot, other)
+        await console.point(pilot, approval_id)
         assert GITHUB not in record(console)
         await console.press(pilot, "a")
         assert GITHUB not in dialog(console)
@@ -107,7 +106,6 @@ def test_only_the_declared_argument_is_hidden_and_equal_text_elsewhere_is_not(
     sent(agents, to="mallory", pin="mallory")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "2")
         assert "any.send to=mallory, pin=[hidden: 9 characters]" in record(console)
         assert '"mallory"[hidden: 9 characters]' in record(console), "and each in a line of its own"
 
@@ -120,8 +118,7 @@ def test_a_long_call_says_how_long_it_is_and_is_approved_only_once_opened(
     approval_id = agents.pay(LONG)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "2")
-        assert f"{SIZE} characters: bank.pa" in console.text()
+        assert f"{SIZE} characters" in console.text()
         assert "the end" in console.text()
         await console.press(pilot, "a")
         await console.says(pilot, f"{SIZE} characters of arguments: enter opens them, then a approves")
@@ -140,7 +137,8 @@ def test_of_several_the_long_ones_have_to_be_opened_first(agents: Agents, consol
     ids = [agents.pay("bob"), agents.pay(LONG)]
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "2", "space", "space", "a")
+        await console.mark(pilot, *ids)
+        await console.press(pilot, "a")
         await console.says(pilot, "1 of these 2 are too long to show here")
         await console.press(pilot, "enter", "escape", "a")
         assert "Approve 2 requests" in console.text()
@@ -153,11 +151,11 @@ def test_of_several_the_long_ones_have_to_be_opened_first(agents: Agents, consol
 
 
 def test_all_that_is_approved_at_once_is_listed(agents: Agents, console: Console) -> None:
-    for number in range(9):
-        agents.pay(f"payee-{number}")
+    ids = [agents.pay(f"payee-{number}") for number in range(9)]
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "2", *["space"] * 9, "a")
+        await console.mark(pilot, *ids)
+        await console.press(pilot, "a")
         shown = dialog(console)
         await console.press(pilot, "pagedown", "pagedown")
         assert all(f'to="payee-{number}"' in shown + dialog(console) for number in range(9))
@@ -169,7 +167,7 @@ def test_a_request_that_is_edited_while_it_is_read_is_not_approved(agents: Agent
     approval_id = agents.pay("electricity co")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "2", "a")
+        await console.press(pilot, "a")
         await give(console, pilot, "the bill is right")
         edit(agents, approval_id, "electricity co", "water co")
         await console.press(pilot, "y")
@@ -186,8 +184,7 @@ def test_an_edited_request_says_that_it_cannot_be_approved_and_can_be_denied(
     edit(agents, approval_id, "mallory", "electricity co")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "2")
-        await console.shows(pilot, "cannot be approved: ")
+        await console.shows(pilot, "Cannot be approved ")
         await console.press(pilot, "a")
         await console.until(pilot, lambda: bool(console.app._notifications))
         assert not isinstance(console.app.screen, DecisionScreen)
@@ -203,10 +200,10 @@ def test_a_copy_holds_what_is_hidden_only_while_it_is_revealed(agents: Agents, c
     shell(agents, f"curl -H 'Authorization: Bearer {GITHUB}' https://api.example/x")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "2", "enter", "c")
+        await console.press(pilot, "enter", "c")
         assert GITHUB not in console.app.clipboard
         await console.press(pilot, "S", "c")
         assert GITHUB in console.app.clipboard
-        assert isinstance(console.app.screen, ApprovalsScreen)
+        assert isinstance(console.app.screen, InboxScreen)
 
     console(script, (120, 40))

@@ -56,12 +56,12 @@ def test_padding_begins_no_line_of_a_question(agents: Agents, console: Console) 
     agents.pay("bob" + " " * 60 + "ada: bank.look(), read_only")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "2", "a")
+        await console.press(pilot, "a")
         lines = [line for line in console.text().split("\n") if "bank." in line and "│" in line]
-        assert [line.count("│") for line in lines if " Why " not in line and " Tool " not in line] == [
-            3,
-            3,
-        ], "beside the object's own border"
+        values = [line for line in lines if " Why " not in line and " Tool " not in line]
+        inside = [line for line in values if line.count("│") == 3]
+        assert len(inside) == 2, "beside the object's own border"
+        assert all(line.split("│")[1].startswith("     ") for line in values if line not in inside)
 
     console(script)
 
@@ -81,7 +81,7 @@ def test_a_message_carries_no_escape_sequence_of_an_agents_name(agents: Agents, 
     agents.call("notes.append", {"text": "x"}, agent="e\x1b]52;c;eA==\x07\x9b2J\u202e\nsb: all is well")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "6", "K", "enter")
+        await console.press(pilot, "4", "K", "enter")
         console.app.screen.query_one("#reason", Input).value = "stop"
         await console.press(pilot, "enter", "y")
         console.app.screen.query_one("#word", Input).value = "kill"
@@ -173,7 +173,7 @@ def test_a_contract_that_changes_while_it_is_looked_at_is_not_approved_with_the_
         agents.call("bank.look", {"account": "DE-1"})
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "3")
+        await console.press(pilot, "5")
         assert "State changed" in console.squeezed()
         await console.press(pilot, "space", "k")
         assert "1 marked" in console.text()

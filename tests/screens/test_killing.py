@@ -32,7 +32,7 @@ def test_the_dialogs_look_as_they_did(agents: Agents, console: Console) -> None:
     agents.pay()
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "2", "K")
+        await console.press(pilot, "K")
         await console.looks(pilot, "kill")
         await give(console, pilot, "pays twice")
         await console.looks(pilot, "kill-confirm")
@@ -46,7 +46,7 @@ def test_the_agent_under_the_cursor_is_stopped_after_a_reason_and_a_word(
     agents.pay()
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "2", "K")
+        await console.press(pilot, "K")
         await give(console, pilot, "pays twice")
         await confirm(console, pilot)
         await console.says(pilot, "agent clerk was killed")
@@ -94,13 +94,14 @@ def test_what_can_be_stopped_is_what_the_cursor_is_on(agents: Agents, console: C
 
     async def script(pilot: Pilot[None]) -> None:
         for keys, chosen, expected in (
-            (["7"], [], "agent:clerk"),  # before the kills are in the log too
+            (["3"], [], "agent:clerk"),  # before the kills are in the log too
             (["1"], ["up"], "global"),
-            (["2"], ["down"], "tool:bank.pay"),
-            (["2"], ["down"] * 3, "global"),
-            (["3", "g"], [], "tool:bank.hang"),
-            (["5"], [], "agent:clerk"),
-            (["5"], ["down"], f"run:{run_id}"),
+            (["1"], ["down"], "tool:bank.pay"),
+            (["1"], ["down"] * 3, "global"),
+            (["5", "g"], [], "tool:bank.hang"),
+            (["2"], [], "agent:clerk"),
+            (["2", "right_square_bracket"], [], "agent:clerk"),
+            (["2", "right_square_bracket"], ["down"], f"run:{run_id}"),
         ):
             await console.press(pilot, *keys, "K", *chosen)
             await give(console, pilot, "drill")
@@ -117,26 +118,26 @@ def test_from_a_record_that_was_opened_its_own_agent_can_be_stopped(agents: Agen
     agents.work(1, agent="courier")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "5", "enter", "K")
+        await console.press(pilot, "3", "enter", "K")
         assert "agent courier" in console.text()
         await console.press(pilot, "escape")
 
     console(script)
 
 
-def test_what_is_killed_is_on_home_and_let_go_on_there_with_a_reason(
+def test_what_is_killed_is_in_the_inbox_and_let_go_on_there_with_a_reason(
     agents: Agents, console: Console
 ) -> None:
     agents.runtime.kill.throw("agent", "clerk", ADA, "pays twice")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.shows(pilot, "agent clerk: pays twice")
-        await console.press(pilot, "g", "L")
+        await console.point(pilot, "agent:clerk")
+        await console.press(pilot, "L")
         assert "Lift this stop" in console.text()
         await give(console, pilot, "the bill was paid back")
         await console.press(pilot, "y")
         await console.until(pilot, lambda: not killed(agents))
-        await console.shows(pilot, "Nothing waits for you")
+        await console.shows(pilot, "may go on")
         await console.press(pilot, "L")
         await console.says(pilot, "nothing to lift here")
 
@@ -152,7 +153,8 @@ def test_a_kill_that_is_thrown_while_it_is_asked_about_another_is_not_lifted(
 
     async def script(pilot: Pilot[None]) -> None:
         await console.shows(pilot, "a false alarm")
-        await console.press(pilot, "g", "L")
+        await console.point(pilot, "agent:clerk")
+        await console.press(pilot, "L")
         kill.lift("agent", "clerk", ADA, "no alarm")
         kill.throw("agent", "clerk", ADA, "it stole", wait_s=0)
         await give(console, pilot, "no alarm")
@@ -172,7 +174,8 @@ def test_stopping_asks_for_no_passphrase_and_lifting_does(agents: Agents, consol
         await confirm(console, pilot)
         await console.until(pilot, lambda: killed(agents) == ["global"])
         await console.shows(pilot, "every agent: drill")
-        await console.press(pilot, "g", "L")
+        await console.point(pilot, "drill")
+        await console.press(pilot, "L")
         await give(console, pilot, "over")
         await pilot.press("y")
         await console.asks(pilot)
@@ -223,7 +226,8 @@ def test_hostile_names_are_shown_and_do_nothing(agents: Agents, console: Console
     agents.work(1, agent=hostile)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "5", "K")
+        await console.visit(pilot, "runs")
+        await console.press(pilot, "K")
         assert "\\u001b" in console.text()
         assert "[@click=app.quit]x[/]" in console.text()
         await give(console, pilot, "odd")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from sb.screens.approvals import ApprovalsScreen
 from sb.screens.decision import DecisionScreen
 from textual.pilot import Pilot
 from textual.widgets import Input
@@ -34,12 +33,7 @@ def test_a_batch_that_does_not_fit_is_scrolled_through_before_it_is_approved(
         return {str(agents.runtime.approvals.get(item).state) for item in ids}
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "2")
-        screen = console.app.screen
-        assert isinstance(screen, ApprovalsScreen)
-        await console.until(pilot, lambda: len(screen.known) == len(ids))
-        for _ in ids:
-            await console.press(pilot, "space")
+        await console.mark(pilot, *ids)
         await console.press(pilot, "a")
         count = len(ids)
         assert console.app.screen.query_one("#word", Input).placeholder == "type 4 to confirm"
@@ -58,10 +52,10 @@ def test_a_batch_that_does_not_fit_is_scrolled_through_before_it_is_approved(
 def test_a_request_that_fits_needs_no_scrolling(
     agents: Agents, console: Console, size: tuple[int, int]
 ) -> None:
-    approval_id = agents.pay("bob " + "x " * 200)
+    approval_id = agents.pay("bob " + "x " * 120)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "2", "a")
+        await console.press(pilot, "a")
         await fill(console, pilot, 1)
         await console.until(pilot, lambda: agents.runtime.approvals.get(approval_id).state == "approved")
 
@@ -72,7 +66,7 @@ def test_a_request_is_read_again_when_the_screen_becomes_smaller(agents: Agents,
     approval_id = agents.pay("bob " + "x " * 300)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "2", "a")
+        await console.press(pilot, "a")
         await pilot.resize_terminal(60, 12)
         await pilot.pause()
         await fill(console, pilot, 1)
@@ -90,7 +84,7 @@ class TestReversals:
         shop.bank = Bank()
         return 'database: brain.db\nfiles: {roots: []}\ntools: ["tests.screens.shop:register"]\n'
 
-    def test_one_that_an_older_version_asked_about_is_approved_on_recovery(
+    def test_one_that_an_older_version_asked_about_is_approved_in_the_inbox(
         self, agents: Agents, console: Console
     ) -> None:
         escalation = escalate(agents, done(agents))
@@ -100,7 +94,8 @@ class TestReversals:
             execute("UPDATE events SET payload = json_remove(payload, '$.shown')")
 
         async def script(pilot: Pilot[None]) -> None:
-            await console.press(pilot, "4", "a")
+            await console.point(pilot, escalation)
+            await console.press(pilot, "a")
             await console.until(pilot, lambda: isinstance(console.app.screen, DecisionScreen))
             await fill(console, pilot, 1)
             await console.until(pilot, lambda: escalation_state(agents, escalation) == "reversed")

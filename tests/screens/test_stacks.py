@@ -56,7 +56,7 @@ def test_the_screen_looks_as_it_did(
     suggest(stack)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "6")
+        await console.press(pilot, "4")
         await console.looks(pilot, "stack")
         await console.press(pilot, "a")
         await console.looks(pilot, "stack-accept")
@@ -77,7 +77,7 @@ def test_the_detail_tells_strength_and_where_it_comes_from(
     stack.weaken_memory("belief", belief, 0.6)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "6")
+        await console.press(pilot, "4")
         await tells(console, pilot, "State weak, strength 0.40", "Kind belief", "source_entity core:ada")
         await console.press(pilot, "enter", "z")
         await tells(console, pilot, "Stack work", f"Id {belief}")
@@ -113,7 +113,7 @@ def test_a_filter_names_a_stack_and_what_became_of_suggestions(
     stack.dismiss_suggestion(suggest(stack, "sug_2"), "no")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "6", "slash")
+        await console.press(pilot, "4", "slash")
         for text, count in (
             ("stack:work", 5),
             ("stack:default", 1),
@@ -134,8 +134,8 @@ def test_a_person_accepts_and_dismisses_with_a_reason(
     first, second = suggest(stack), suggest(stack, "sug_2", "alarms at night wake nobody up")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "6")
-        await console.shows(pilot, "Review 2")
+        await console.press(pilot, "4")
+        await console.shows(pilot, "Inbox·2")
         await console.until(pilot, lambda: uid(console) == second)
         await console.press(pilot, "d")
         assert "Dismiss ─" in console.text()
@@ -166,7 +166,7 @@ def test_several_are_accepted_once_their_number_is_typed(stack: SQLiteStack, con
         suggest(stack, f"sug_{number}", f"in region {number} the caches never expire")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "6", "space", "space", "space", "space", "a")
+        await console.press(pilot, "4", "space", "space", "space", "space", "a")
         assert "Accept 2 memories" in console.text(), "what was captured is left out"
         await give(console, pilot, "seen in both")
         await give(console, pilot, "2", "word")
@@ -181,7 +181,7 @@ def test_what_can_be_no_memory_stays_and_says_why(ada: Entity, stack: SQLiteStac
     uid = suggest(stack, "sug_1", "todo")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "6", "a")
+        await console.press(pilot, "4", "a")
         await answer(console, pilot, "why not")
         await console.says(pilot, f"{uid} makes no belief")
         await tells(console, pilot, "State pending")
@@ -194,7 +194,7 @@ def test_what_somebody_else_decided_meanwhile_is_said(stack: SQLiteStack, consol
     uid = suggest(stack)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "6", "a")
+        await console.press(pilot, "4", "a")
         stack.dismiss_suggestion(uid, "no")
         await answer(console, pilot, "seen twice")
         await console.says(pilot, f"{uid} was dismissed already")
@@ -207,7 +207,7 @@ def test_read_only_decides_nothing(stack: SQLiteStack, console: Console) -> None
     suggest(stack)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "6", "a", "d")
+        await console.press(pilot, "4", "a", "d")
         assert isinstance(console.app.screen, MemoryScreen)
         await tells(console, pilot, "State pending")
 
@@ -219,7 +219,7 @@ def test_hostile_suggestions_are_shown_and_do_nothing(stack: SQLiteStack, consol
     stack.save_suggestion(MemorySuggestion("sug_1", "work", "belief", {hostile: hostile}, 0.9, [hostile]))
 
     async def script(pilot: Pilot[None]) -> None:
-        for keys in (["6"], ["a"], ["escape"], ["d"], ["escape"], ["enter"], ["z"]):
+        for keys in (["4"], ["a"], ["escape"], ["d"], ["escape"], ["enter"], ["z"]):
             await console.press(pilot, *keys)
             assert not FORBIDDEN.search(console.text().replace("\n", ""))
         assert console.app.is_running

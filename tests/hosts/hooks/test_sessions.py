@@ -210,7 +210,7 @@ def test_the_queue_shows_the_command_and_what_it_does_never_the_contract_alone(
     host.mode = UNWATCHED
     monkeypatch.setenv("SB_HOME", str(host.home))
     host.before("Bash", "t1", command="rm -rf ~/Pictures && ls", description="tidy up")
-    for shown in (sb("approvals", "list").out, sb("console", "--plain", "approvals").out):
+    for shown in (sb("approvals", "list").out, sb("console", "--plain", "inbox").out):
         assert " rm -rf ~/Pictures && ls " in shown
         assert "deletes" in shown
     with host.open() as runtime:
