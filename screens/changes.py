@@ -42,7 +42,7 @@ class ChangesScreen(ActivityView):
         return change_rows(records.log(), seqs)
 
     def new_search(self, text: str) -> LogSearch:
-        return LogSearch(text, ChangeFilter if self._everything else UndoableFilter)
+        return LogSearch(text, ChangeFilter if self._everything else UndoableFilter, self.now())
 
     def summary(self) -> str:
         return " · ".join(filter(None, (super().summary(), "all" if self._everything else "")))

@@ -9,6 +9,8 @@ from textual import on
 from textual.timer import Timer
 from textual.widgets import Input
 
+from sb.errors import UsageError
+
 DEBOUNCE_S = 0.08
 
 
@@ -22,6 +24,7 @@ class Filtering(Section):
     """
     _timer: Timer | None = None
     filter_text = ""
+    _trouble = ""  # of what was typed last
 
     def filter_box(self, hint: str) -> Input:
         """The box, for the top of the body."""
@@ -43,10 +46,17 @@ class Filtering(Section):
 
     def filter_by(self, text: str) -> None:
         """Show only what fits."""
-        if text.strip() != self.filter_text:
-            self.filter_text = text.strip()
+        if text.strip() == self.filter_text and not self._trouble:
+            return
+        before, self.filter_text, self._trouble = self.filter_text, text.strip(), ""
+        try:
             self.filter_changed()
-            self.show_status()
+        except UsageError as error:  # most are typed to their end: the rows stay until then
+            self.filter_text, self._trouble = before, f"{error.message} ({error.hint})"
+        self.show_status()
+
+    def waiting_text(self) -> str:
+        return self._trouble or super().waiting_text()
 
     def find(self, reference: str) -> None:
         """Filter by this, as if it had been typed."""

@@ -19,7 +19,7 @@ from sb.screens.handlers.review import ReviewHandler
 from sb.screens.panel import Panel
 from sb.screens.row_list import RowList
 from sb.screens.state.document import Document, Field
-from sb.screens.state.inbox import NOTHING, InboxLines, at_work, thoroughly
+from sb.screens.state.inbox import NOTHING, InboxLines, at_work, fitting, thoroughly
 from sb.screens.toned import bars
 from sb.screens.waiting import Waiting
 from textual import on
@@ -120,7 +120,7 @@ class InboxScreen(Filtering, Handled, Waiting):
             self.refresh_records()
 
     def show_inbox(self, groups: Sequence[Group]) -> None:
-        self.lines.show(groups)
+        self.lines.show(fitting(groups, self.filter_text, self.now()), below=not self.filter_text)
         self._show()
         if self._read_at is None:
             self.call_after_refresh(self._read_rest)  # once these rows are painted
@@ -223,11 +223,6 @@ class InboxScreen(Filtering, Handled, Waiting):
         ahead = [keys[place] for place in places if keys[place] not in self.lines.decided]
         if ahead:
             self.rows.select(ahead[0])
-
-    def move_on(self) -> None:
-        if self._moves_on and self.rows.listing.current in self.lines.decided:
-            self.action_next_waiting(1)
-        self._moves_on = False
 
     def filter_changed(self) -> None:
         if self.console_app.inbox is not None:

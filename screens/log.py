@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from sb.log.event_log import EventLog
 
-FILTER_HINT = "words, kind:… agent:… tool:… run:… call:…"
+FILTER_HINT = "words, by:… since:7d kind:… agent:… tool:… amount>…"
 NO_HIT = "Nothing matches.\n\nesc clears the filter."
 
 
@@ -63,7 +63,7 @@ class ActivityView(Searching, Handled, TabView):
 
     def __init__(self) -> None:
         super().__init__()
-        self.search: Search = self.new_search("")
+        self.search: Search = LogSearch("", self.over)
 
     def body(self) -> Iterable[Widget]:
         rows = RowList(self.columns, id=self.name_)
@@ -89,7 +89,11 @@ class ActivityView(Searching, Handled, TabView):
         return event_rows(records.log(), seqs)
 
     def new_search(self, text: str) -> LogSearch:
-        return LogSearch(text, self.over)
+        return LogSearch(text, self.over, self.now())
+
+    def now(self) -> int:
+        """Microseconds since the epoch."""
+        return int(self.records.clock.now() * MICROSECONDS)
 
     def on_screen_resume(self, event: Any) -> None:
         self.share_filter(self.console_app.activity_filter)
@@ -134,7 +138,7 @@ class ActivityView(Searching, Handled, TabView):
 
     def next_refused(self, log: EventLog, text: str, seq: int, by: int) -> int | None:
         """The row of the nearest call that was refused or is unknown; called in a worker."""
-        return next_refused(log, RefusedFilter.parse(text), seq, newer=by < 0)
+        return next_refused(log, RefusedFilter(more=log_clause(text, self.now())), seq, newer=by < 0)
 
     def action_export(self) -> None:
         """Write the rows that the filter lets through to a file."""

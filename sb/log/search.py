@@ -41,6 +41,7 @@ class LogFilter:
 
     terms: tuple[tuple[str, str], ...] = ()
     words: tuple[str, ...] = ()
+    more: Clause = ("1", ())  # that has to hold besides
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -56,12 +57,12 @@ class LogFilter:
         return cls(tuple(terms), tuple(words))
 
     def __bool__(self) -> bool:
-        return bool(self.terms or self.words)
+        return bool(self.terms or self.words or self.more[1])
 
     def condition(self) -> Clause:
         """The SQL condition and its parameters."""
         clauses = [contains(text, self.FIELDS[field]) for field, text in self.terms]
-        clauses += map(self.word, self.words)
+        clauses += [*map(self.word, self.words), self.more]
         return (
             " AND ".join(sql for sql, _ in clauses) or "1",
             tuple(parameter for _, parameters in clauses for parameter in parameters),

@@ -35,6 +35,7 @@ class InboxLines:
         self.keys: list[int] = []
         self._groups: Sequence[Group] = ()
         self._below: Sequence[Need] = ()
+        self._with_below = True
         self._open: set[str] = set()  # keys of groups
         self._numbers: dict[str, int] = {}
         self._outcomes: dict[str, tuple[int, str]] = {}  # by key: the place of its line, and what came of it
@@ -46,9 +47,13 @@ class InboxLines:
         """The number of things that wait."""
         return sum(len(group.entries) for group in self._groups) + len(self._below)
 
-    def show(self, groups: Sequence[Group]) -> None:
-        """Take these groups for what waits."""
-        self._groups = groups
+    def show(self, groups: Sequence[Group], *, below: bool = True) -> None:
+        """Take these groups for what waits.
+
+        Args:
+            below: list also what stands below them.
+        """
+        self._groups, self._with_below = groups, below
         self._arrange()
 
     def show_below(self, needs: Sequence[Need]) -> None:
@@ -65,7 +70,8 @@ class InboxLines:
                 self.keys.append(number)
             if len(group.entries) == 1 or _key(group) in self._open:
                 self._list(group.entries)
-        self._list(self._below)
+        if self._with_below:
+            self._list(self._below)
         for key, (place, _) in self._outcomes.items():
             if self._numbers[key] not in self.keys:
                 self.keys.insert(min(place, len(self.keys)), self._numbers[key])
@@ -175,6 +181,17 @@ def _outcome_row(need: Need | None, text: str) -> Row:
 
 def _key(group: Group) -> str:
     return group.entries[0].group
+
+
+def fitting(groups: Sequence[Group], text: str, now: int) -> Sequence[Group]:
+    """The groups with what fits a filter; raises UsageError where it is none. `now` in microseconds."""
+    if not text:
+        return groups
+    from sb.operator.filters import Filter  # for which the first rows need not wait
+
+    fits = Filter.parse(text).inbox(now)
+    left = (replace(group, entries=tuple(filter(fits, group.entries))) for group in groups)
+    return [group for group in left if group.entries]
 
 
 def at_work(records: Records) -> AtWork:

@@ -10,7 +10,7 @@ from typing import ClassVar
 from sb.base.text import counted
 from sb.base.values.frozen import frozen
 from sb.log.event_log import EventLog
-from sb.log.search import LogFilter, search
+from sb.log.search import Clause, LogFilter, search
 
 
 @frozen
@@ -54,18 +54,31 @@ class Search(ABC):
         return f"{len(found.keys):,}{more} of {found.total:,} · filter: {self.text}"
 
 
+def log_clause(text: str, now: int) -> Clause:
+    """The condition on events that a filter's text stands for; raises UsageError where it is none."""
+    from sb.operator.filters import (
+        Filter,  # with the queue of approvals, for which the first screen need not wait
+    )
+
+    return Filter.parse(text).log(now) if text.strip() else ("1", ())
+
+
 class LogSearch(Search):
     """One filter over the log.
 
     Args:
         over: the events among which is looked.
+        now: microseconds since the epoch, from which `since:` counts.
+
+    Raises:
+        UsageError: the text is no filter of the log.
     """
 
     noun = "event"
 
-    def __init__(self, text: str = "", over: type[LogFilter] = LogFilter) -> None:
+    def __init__(self, text: str = "", over: type[LogFilter] = LogFilter, now: int = 0) -> None:
         super().__init__(text)
-        self._wanted = over.parse(text)
+        self._wanted = over(more=log_clause(text, now))
         self._of_all = over is LogFilter
         self._everything = self._of_all and not self._wanted
 
