@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class ChangesScreen(ActivityView):
-    """What can be undone; what has no way back is left out until it is asked for."""
+    """Calls that can be undone; those without a way back are left out until asked for."""
 
     name_ = "changes"
     parts = ("changes", LISTS, RECORDS, PANELS)

@@ -68,7 +68,7 @@ class ContractsScreen(KindView[ContractEntry], Handled, Waiting):
 
 
 class ReversalsScreen(ContractsScreen):
-    """How tools are undone: which of them runs by itself, and what changed."""
+    """Declared reversals of tools: those that run by themselves, and what changed."""
 
     name_ = "reversals"
     surface = REVERSAL_SURFACE

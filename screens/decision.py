@@ -128,7 +128,7 @@ class TwoSteps(Dialog[Answer]):
 
     @property
     def verb(self) -> str:
-        """What the key of the second step does."""
+        """The word for the key of the second step."""
         return "does it"
 
     @property

@@ -44,7 +44,7 @@ DAY_FROM = 100  # cells from which on the calls of each hour stand beside the fi
 
 
 class InboxScreen(Filtering, Handled, Waiting):
-    """What waits, the highest stake first; alike requests are one line, which `enter` opens."""
+    """Everything that waits, the highest stake first; alike requests are one line, which `enter` opens."""
 
     name_ = "inbox"
     parts = ("inbox", LISTS, RECORDS, PANELS)
@@ -233,10 +233,6 @@ class InboxScreen(Filtering, Handled, Waiting):
         if self._moves_on and self.rows.listing.current in self.lines.decided:
             self._moves_on = False
             self.action_next_waiting(1)
-
-    def decided(self, outcome: tuple[list[str], list[str]]) -> None:
-        super().decided(outcome)
-        self.console_app.count_needs()
 
     def action_refresh(self) -> None:
         self.console_app.count_needs()

@@ -39,7 +39,7 @@ class KindView(ListView[Item]):
 
     @abstractmethod
     def reference(self, item: Item) -> str:
-        """What tells a record from all others, and by which it is found."""
+        """The name that tells a record from all others, and by which it is found."""
 
     def document(self, item: Item) -> Document:
         """A record in full."""

@@ -15,7 +15,7 @@ from sb.screens.row_list import RowList
 from sb.screens.searching import Searching
 from sb.screens.state.document import Field
 from sb.screens.state.events import event_rows
-from sb.screens.state.search import LogSearch, Search
+from sb.screens.state.search import LogSearch, Search, log_clause
 from sb.screens.tab_view import TabView
 from textual import on
 from textual.message import Message

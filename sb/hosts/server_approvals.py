@@ -20,11 +20,10 @@ if TYPE_CHECKING:
 
 
 class ServerState(NamedTuple):
-    """A server that a host's settings name, and the grant that approves it as it is now, or None."""
+    """A configured server, and the grant that approves it as it is now, or None."""
 
     server: Server
     grant: Grant | None
-    host: str
 
     def to_dict(self) -> dict[str, Any]:
         """The state as plain JSON."""
@@ -65,8 +64,7 @@ def server_states(
         if (grant.agent, grant.tool_id, grant.fingerprint) == (host, MCP, fingerprint)
     }
     return [
-        ServerState(server, grants.get(server.grant_key), host)
-        for server in configured_servers(host, env, cwd)
+        ServerState(server, grants.get(server.grant_key)) for server in configured_servers(host, env, cwd)
     ]
 
 

@@ -106,12 +106,12 @@ class InboxLines:
         return self._group_at.get(number or 0)
 
     def entry(self, number: int | None) -> Waiting | Need | None:
-        """What a line is about; of a group's its first entry."""
+        """The entry of a line; of a group's its first."""
         group = self.group(number)
         return group.entries[0] if group else self._entry_at.get(number or 0)
 
     def entries_of(self, numbers: Iterable[int]) -> list[Waiting | Need]:
-        """What lines are about; of a group's all of its entries."""
+        """The entries of lines; of a group's all of them."""
         return list({entry.key: entry for number in numbers for entry in self._behind(number)}.values())
 
     def _behind(self, number: int) -> Iterator[Waiting | Need]:
@@ -173,9 +173,9 @@ class InboxLines:
 def _outcome_row(need: Need | None, text: str) -> Row:
     """The line of what was decided."""
     word, _, rest = text.partition(": ")
-    state, told = (word.lower(), rest) if word.isalpha() else ("done", text)
+    state, sentence = (word.lower(), rest) if word.isalpha() else ("done", text)
     about = need.object if need else ""
-    cells = (Cell(state, "soft"), Cell(told if about in told else f"{about}: {told}", "soft"))
+    cells = (Cell(state, "soft"), Cell(sentence if about in sentence else f"{about}: {sentence}", "soft"))
     return Row(cells, columns=(NEED.columns["list"][0], Column(cut=Cut.END)))
 
 

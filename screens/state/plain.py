@@ -57,7 +57,7 @@ class PlainScreen:
 
 
 def _inbox(records: Records) -> PlainScreen:
-    """What waits, the highest stake first, a line each; stops and what is not enforced follow."""
+    """Everything that waits, the highest stake first, a line each; stops and what is not enforced follow."""
     now = int(records.clock.now() * MICROSECONDS)
     entries = [entry for group in records.inbox() for entry in group.entries]
     needs = records.describe(entries[:MOST_ROWS])

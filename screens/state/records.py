@@ -234,7 +234,7 @@ class Records:
             return self._inbox[1].waiting(contracts)
 
     def describe(self, entries: Sequence[Waiting]) -> dict[str, Need]:
-        """What waits as lists show it, by key; for a screenful, not for all."""
+        """Entries as lists show them, by key; for a screenful, not for all."""
         with self._reading_inbox:
             return self._inbox[1].describe(entries) if self._inbox else {}
 

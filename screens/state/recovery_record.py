@@ -100,7 +100,7 @@ def read_detail(log: EventLog, item: Item) -> Detail:
 
 
 def _people(log: EventLog, item: Item, ref: MutationRef | None) -> tuple[int, str]:
-    """How many people have to approve the reversal of an item, and who of several has."""
+    """The number of people who have to approve the reversal of an item, and who of several has."""
     about = item.about
     if isinstance(about, MutationRef):  # an undo that waits for the second person is an escalation of its own
         waiting = (

@@ -22,7 +22,7 @@ def host(home: Path, tmp_path: Path) -> Host:
 def test_a_last_call_that_was_not_kept_is_named_and_no_older_one_is_offered(
     sb: CommandLine, host: Host, options: tuple[str, ...]
 ) -> None:
-    kept = write(host, "cart.py", "x", "t1")
+    cart = write(host, "cart.py", "x", "t1")
     host.before("Bash", "t2", command="npm install left-pad")
     host.after("Bash", "t2", command="npm install left-pad")
     older = sb("undo", "--list", "--json").json["items"][1]["mutation_id"]
@@ -31,7 +31,7 @@ def test_a_last_call_that_was_not_kept_is_named_and_no_older_one_is_offered(
     assert "the last call (npm install left-pad) was not kept" in refused.err
     assert older not in refused.err + refused.out
     assert "--force" not in refused.err
-    assert kept.read_text(encoding="utf-8") == "x"
+    assert cart.read_text(encoding="utf-8") == "x"
     assert sb("undo", older, "--yes").code == 0, "by its id"
 
 

@@ -78,7 +78,7 @@ class Terminal:
 
 
 def bold(screen: pyte.Screen, number: int = 0) -> str:
-    """What is bold in a line, such as the active tab in the first."""
+    """The bold text of a line, such as the active tab in the first."""
     cells = (screen.buffer[number][column] for column in range(screen.columns))
     return "".join(cell.data if cell.bold else " " for cell in cells).strip()
 

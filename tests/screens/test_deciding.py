@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 
-import pytest
 from sb.screens.decision import DecisionScreen
 from sb.screens.inbox import InboxScreen
 from textual.pilot import Pilot
@@ -341,7 +340,6 @@ def test_what_is_left_counts_down_and_what_is_overdue_says_so(agents: Agents, co
     console(script)
 
 
-@pytest.mark.xfail(reason="the box of the Inbox filters nothing yet")
 def test_a_reference_leads_to_the_request_and_the_filter_finds_it(agents: Agents, console: Console) -> None:
     agents.pay("ann")
     bob = agents.pay("bob")

@@ -238,7 +238,6 @@ def test_the_cursor_goes_on_to_the_next_that_waits(agents: Agents, console: Cons
     console(script)
 
 
-@pytest.mark.xfail(reason="the box of the Inbox filters nothing yet")
 def test_all_that_match_the_filter_are_marked_and_decided_once_their_number_is_typed(
     agents: Agents, console: Console
 ) -> None:

@@ -1,0 +1,123 @@
+"""Activity in the console: a call is undone wherever it is listed, and a filter holds in all views."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from sb.kernel.authority.signing import Label
+from tests.conftest import CommandLine
+from tests.screens import shop
+from tests.screens.conftest import Agents, Console
+from tests.screens.shop import Bank
+from tests.screens.test_deciding import ADA, give
+from tests.screens.test_recovery import (
+    SHIPPED,
+    decide,
+    detail,
+    done,
+    escalate,
+    in_doubt,
+    open_changes,
+    state,
+)
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> str:
+    return 'database: brain.db\nfiles: {roots: []}\ntools: ["tests.screens.shop:register"]\n'
+
+
+@pytest.fixture(autouse=True)
+def bank() -> Bank:
+    shop.bank = Bank()
+    return shop.bank
+
+
+@pytest.mark.parametrize("keys", [("3",), ("3", "right_square_bracket"), ("2", "right_square_bracket", "G")])
+def test_a_call_is_undone_wherever_it_is_listed(
+    agents: Agents, console: Console, bank: Bank, keys: tuple[str, ...]
+) -> None:
+    ref = done(agents)
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, *keys)
+        await console.until(pilot, lambda: "u undo" in console.text().splitlines()[-1])
+        await decide(console, pilot, "u")
+        await console.says(pilot, "pay.human was undone")
+        await console.until(pilot, lambda: "u undo" not in console.text().splitlines()[-1])
+
+    console(script)
+    assert (bank.reversed_, state(agents, ref)) == (["ref_1"], "reversed")
+
+
+def test_changes_without_a_way_back_are_shown_when_asked_for(agents: Agents, console: Console) -> None:
+    ref = done(agents)
+    agents.call("notes.append", {"text": "no way back from here"})
+
+    async def script(pilot: Pilot[None]) -> None:
+        await open_changes(console)
+        assert ref.mutation_id in detail(console)
+        assert "no way back from here" not in console.text()
+        assert "h all" in console.text().splitlines()[-1]
+        await console.press(pilot, "h")
+        assert "no way back from here" in console.text()
+        assert "no undo" in console.text()
+        await console.press(pilot, "g", "u")
+        await console.shows(pilot, "declares no undo")
+        await console.press(pilot, "escape", "h")
+        assert "no way back from here" not in console.text()
+
+    console(script)
+
+
+def test_a_filter_holds_in_all_views_of_activity(agents: Agents, console: Console) -> None:
+    done(agents)
+    agents.call("bank.look", {"account": "DE-1"})
+    done(agents, order="8")
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "3", "slash", *"tool:pay.human", "enter")
+        await console.shows(pilot, "filter: tool:pay.human")
+        for view, found in (("calls", 2), ("changes", 2), ("decisions", 0)):
+            await console.press(pilot, "right_square_bracket")
+            assert console.at(view)
+            await console.shows(pilot, f"  {found} · filter")
+            assert "filter: tool:pay.human" in console.text()
+            assert "bank.look" not in console.text()
+        await console.press(pilot, "escape")
+        assert console.at("decisions"), "it clears the filter first"
+        await console.press(pilot, "left_square_bracket", "left_square_bracket")
+        assert console.at("calls")
+        await console.shows(pilot, "Calls 3")
+        assert "bank.look" in console.text()
+
+    console(script)
+
+
+def test_plain_lines_say_what_waits_and_what_is_in_doubt(agents: Agents, sb: CommandLine, bank: Bank) -> None:
+    empty = sb("console", "--plain", "inbox")
+    assert (empty.code, empty.out, "nothing in view inbox" in empty.err) == (0, "", True)
+    escalation, call_id = escalate(agents, done(agents)), in_doubt(agents, bank)
+    lines = sb("console", "--plain", "inbox").out.splitlines()
+    assert len(lines) == 3
+    waiting, unknown = (next(line for line in lines if name in line) for name in (escalation, call_id))
+    assert ("reversal" in waiting, f"{SHIPPED} turned false" in waiting, "unknown" in unknown) == (True,) * 3
+    changes = sb("console", "--plain", "changes").out
+    assert agents.runtime.recovery.mutations.newest(limit=1)[0].mutation_id in changes
+
+
+def test_dismissing_after_somebody_else_did_is_said(agents: Agents, console: Console) -> None:
+    escalation = escalate(agents, done(agents))
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "d")
+        await give(console, pilot, "leave it")
+        agents.runtime.recovery.dismiss(escalation, Label("grace"), "I was faster")
+        await console.press(pilot, "y")
+        await console.says(pilot, "is dismissed already")
+        assert ADA.name not in console.text()
+
+    console(script)
