@@ -245,9 +245,10 @@ def _negated(term: Term, sql: str, *values: Any) -> Clause:
 
 
 def _named(term: Term, *columns: str) -> Clause:
-    """The value is a name or a pattern with *, whatever its case."""
-    values = [_pattern(term)] * len(columns)
-    return _negated(term, " OR ".join(f"lower({it}) GLOB ?" for it in columns), *values)
+    """The value is a name, its first dotted parts or a pattern with *, whatever its case."""
+    values = [_pattern(term), f"{_pattern(term)}.*"] * len(columns)
+    tests = (f"lower({it}) GLOB ? OR lower({it}) GLOB ?" for it in columns)
+    return _negated(term, " OR ".join(tests), *values)
 
 
 def _pattern(term: Term) -> str:
@@ -319,7 +320,7 @@ def _fits(term: Term, entry: Waiting, bounds: Mapping[Term, int]) -> bool:
 
 def _same(value: str, wanted: str) -> bool:
     pattern = ".*".join(map(re.escape, wanted.lower().split("*")))
-    return re.fullmatch(pattern, value.lower(), re.DOTALL) is not None
+    return re.fullmatch(rf"{pattern}(\..*)?", value.lower(), re.DOTALL) is not None
 
 
 def saved_filters(folder: Path) -> dict[str, dict[str, str]]:
