@@ -404,6 +404,59 @@ def test_call_that_can_read_no_credential_marks_no_session(host: Host, person: P
         assert ("in a session that has read credentials" in sent.reason) == marks, command
 
 
+NAMING = """echo @; python3 x.py
+test -f @ && python3 x.py
+[ -e @ ] && ./x.py
+ls -l @; npm test
+stat @; make
+wc -c @
+true @
+bash x.sh @
+bash @
+. @
+ssh-keygen -lf @; python3 x.py
+npm --userconfig @ ci
+make KEY=@
+cat @ | python3 x.py
+python3 x.py @; python3 y.py
+cat ~/.npmrc; bash x.sh @
+cat ~/.npmrc; . @
+cat ~/.npmrc; make -f @
+echo x >> @; python3 x.py
+PATH=. cat @
+cat ~/.netrc; python3 -m tool ~"""
+READING = """cat @
+cat @ | head -3
+grep -c x @ && ls
+cp @ copy
+python3 x.py @
+base64 @ > out
+tar cz ~/.ssh ~/.npmrc
+cp -r ~ copy
+echo x >> @
+sed -i s/a/b/ @"""
+
+
+def test_credential_opens_to_what_reads_it_alone(host: Host, person: Path) -> None:
+    """A name opens nothing, since whatever else runs in the line could read it; what reads it asks."""
+    (person / ".ssh/config").write_text("")  # so that its files are closed one by one
+    path = person / ".ssh/id_ed25519"
+    for number, line in enumerate((*NAMING.splitlines(), *READING.splitlines())):
+        command, reads = line.replace("@", "~/.ssh/id_ed25519"), line in READING.splitlines()
+        verdict = host.before("Bash", f"t{number}", command=command)
+        assert closed(host, command, path) is not reads, line
+        assert verdict.decision is Decision.ASK or not reads, line
+        host.after("Bash", f"t{number}", command=command)
+
+
+def test_call_that_could_not_read_what_it_names_is_asked_for_at_its_repeat(host: Host, person: Path) -> None:
+    command, path = "bash x.sh ~/.netrc", person / ".netrc"
+    assert host.before("Bash", "t1", command=command) == HookVerdict()
+    failed(host, command, f"Exit code 1\ncat: {path}: Permission denied")
+    assert f"opens {path}" in host.before("Bash", "t2", command=command).reason
+    assert not closed(host, command, path)
+
+
 def test_manifests_with_a_link_among_them_get_no_cluster(host: Host, person: Path) -> None:
     (person / ".kube").mkdir()
     (person / ".kube/config").write_text("secret\n")

@@ -33,6 +33,7 @@ from sb.hosts.confinement.profile import Grounds, Profile, contains, make_profil
 from sb.hosts.confinement.store import ConfineStore
 from sb.hosts.confinement.symptoms import Symptoms
 from sb.hosts.hooks.confined.approved_paths import decides, made_files, made_folders, moved_trees
+from sb.hosts.hooks.confined.named_credentials import closed_by, named_credentials
 from sb.hosts.hooks.confined.session_settings import is_made_settings, removes_ignored
 from sb.hosts.hooks.judged_call import JudgedCall
 from sb.kernel.calls.approval import OUTSIDE_CONFINEMENT, WRITES_OUTSIDE
@@ -247,28 +248,12 @@ class CallRights:
     def _named(
         self, call: JudgedCall, failure: Mapping[str, Sequence[str]], profile: Profile
     ) -> dict[str, None]:
-        """The credentials that a line was judged as reading, and those that its last run could not read."""
-        inside = bool(call.effects.secrets)
-        words = [(word, inside) for argv in call.effects.commands for word in argv[1:]]
-        words += [(word, False) for word in failure.get("reads", ())]
-        return dict.fromkeys(
-            path for word, inside in words for path in self._closed(word, profile, inside=inside)
-        )
-
-    def _closed(self, word: str, profile: Profile, *, inside: bool) -> Iterator[str]:
-        """The unreadable paths that a word of the line names, and so was judged with.
-
-        Args:
-            inside: also those in a folder that it names: the line was judged as reading credentials.
-        """
-        text = word.rpartition("=")[2] if word.startswith("-") else word
-        if "/" not in text and not text.startswith((".", "~")):
-            return
-        path = _real(os.path.join(str(self.cwd), os.path.expanduser(text)))
-        for closed in profile.unreadable:
-            below = inside and closed.startswith(f"{path.rstrip('/')}/")
-            if below or f"{path}/".startswith(f"{closed}/"):
-                yield closed
+        """The credentials that a person is asked about: those that a line reads, and those that its last run could not read."""
+        named = named_credentials(call.effects, call.written, profile.unreadable, str(self.cwd))
+        if named and self._is_shadowed(call.effects.commands):
+            named = {}
+        failed = (path for word in failure.get("reads", ()) for path in closed_by(word, profile.unreadable))
+        return named | dict.fromkeys(failed)
 
     def is_own(self, path: str) -> bool:
         """True for SecondBrain's own files, which no call is let open."""
