@@ -226,6 +226,11 @@ def test_link_among_the_words_of_a_line_is_not_read_with_keys(host: Host, person
         "git config --file .gitmodules submodule.lib.path lib",
         "git init -q sub; git -C sub -c user.name=a -c user.email=a@b commit -q --allow-empty -m x; git add sub 2>/dev/null",
         "git config core.sshCommand ./x",
+        "cp -r .git c; echo ../c > .git/commondir",
+        "mv .git real; ln -s real .git",
+        "mv .git real; echo gitdir: real > .git",
+        "rm -r .git/hooks; ln -s ../h .git/hooks",
+        "mkdir .git/worktrees; cd .git/worktrees; seq 1000 1300 | xargs mkdir",
         "echo x > x; git add x; git update-index --split-index",
     ],
 )
