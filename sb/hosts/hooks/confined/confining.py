@@ -46,7 +46,7 @@ from sb.hosts.hooks import resident
 from sb.hosts.hooks.calls.context import NOT_CONFINED, SHELL_PREFIX, JudgingContext
 from sb.hosts.hooks.calls.reading import texts
 from sb.hosts.hooks.confined.approved_paths import make, remove_unused
-from sb.hosts.hooks.confined.call import LONGEST, CallRights, Confined, advice, reads_later
+from sb.hosts.hooks.confined.call import LONGEST, CallRights, Confined, advice
 from sb.hosts.hooks.confined.session_settings import made_settings, make_settings, remove_settings
 from sb.hosts.hooks.event import Finding, HookEvent, Moment
 from sb.hosts.hooks.judged_call import JudgedCall
@@ -240,7 +240,7 @@ class Confining:
         )
         if confined.modes:
             granted = with_modes(granted, self._project)
-        keyed = any(need.credentials for need in confined.needs) and reads_later(confined.commands)
+        keyed = confined.has_credentials
         if self._project and keyed:
             self._keyed.begin(self._project, confined.command, confined.folder)
         self.store.issue(
