@@ -107,6 +107,14 @@ def has_local_remote(project: str) -> bool:
     return any(_is_local(pair) for file in config_files(project) for pair in _all_keys(file))
 
 
+def remote_addresses(project: str) -> Iterator[str]:
+    """What a project's remotes are, and where git reads them from elsewhere."""
+    for file in config_files(project):
+        yield from (
+            value for name, value in _all_keys(file) if re.fullmatch(r"remote\..+\.(?:push)?url", name)
+        )
+
+
 def remote_names(project: str) -> set[str]:
     """The names of a project's remotes that are on other machines."""
     urls = [pair for file in config_files(project) for pair in _all_keys(file) if pair[0].endswith("url")]

@@ -487,6 +487,61 @@ def test_call_that_could_not_read_what_it_names_is_asked_for_at_its_repeat(host:
     assert not closed(host, command, path)
 
 
+SSH_CONFIG = """Include more
+Host box
+  HostName 127.0.0.1
+Host far
+  HostName = far.example.org
+Match originalhost m1,m2
+  HostName "::1"
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "is_here"),
+    [
+        ("ssh localhost ls", True),
+        ("ssh -p 2222 me@0 ls", True),
+        ("ssh 127.1 ls", True),
+        ("ssh 0x7f000001 ls", True),
+        ("ssh me@::1 ls", True),
+        (f"ssh {os.uname().nodename} ls", True),
+        ("ssh box ls", True),
+        ("ssh nested ls", True),
+        ("ssh m2 ls", True),
+        ("scp notes.md 0:.bashrc", True),
+        ("scp me@localhost:x .", True),
+        ("rsync notes.md 127.0.0.2:.profile", True),
+        ("git ls-remote ssh://me@0/x", True),
+        ("git fetch box:x", True),
+        ("ssh far ls", False),
+        ("ssh prod ping localhost", False),
+        ("scp notes.md host:localhost", False),
+        ("curl http://localhost:3000/x", False),
+        ("git commit -m 0:x", False),
+        ("git push origin HEAD:refs/heads/x", False),
+    ],
+)
+def test_line_that_reaches_this_machine_by_ssh_asks(
+    command: str, is_here: bool, host: Host, person: Path
+) -> None:
+    """Its sshd runs commands outside of confinement."""
+    (person / ".ssh/config").write_text(SSH_CONFIG)
+    (person / ".ssh/more").write_text("Host nested\n\tHostName localhost\n")
+    (host.project / "notes.md").write_text("x")
+    assert ("reaches this machine by ssh" in host.before("Bash", command=command).reason) is is_here
+
+
+@pytest.mark.parametrize("address", ["ssh://me@127.1/x", "localhost:x", "box:x"])
+def test_remote_that_is_reached_by_ssh_on_this_machine_gets_no_key(
+    address: str, host: Host, person: Path
+) -> None:
+    (person / ".ssh/config").write_text(SSH_CONFIG)
+    git(host.project, "remote", "add", "near", address)
+    host.before("Bash", command="git fetch near")
+    assert closed(host, "git fetch near", person / ".ssh/id_ed25519")
+
+
 def test_manifests_with_a_link_among_them_get_no_cluster(host: Host, person: Path) -> None:
     (person / ".kube").mkdir()
     (person / ".kube/config").write_text("secret\n")

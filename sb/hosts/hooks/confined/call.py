@@ -15,7 +15,13 @@ from sb.base.values.frozen import frozen
 from sb.config.home import Home
 from sb.hosts.confinement import no_links
 from sb.hosts.confinement.credentials import names_logins_only
-from sb.hosts.confinement.git_config import has_local_remote, keys_to_ask, remote_names, runs_others
+from sb.hosts.confinement.git_config import (
+    has_local_remote,
+    keys_to_ask,
+    remote_addresses,
+    remote_names,
+    runs_others,
+)
 from sb.hosts.confinement.needs import (
     DOCKER,
     GPG_AGENT,
@@ -33,6 +39,7 @@ from sb.hosts.confinement.needs import (
 )
 from sb.hosts.confinement.plain_lines import is_plain, reads_no_file
 from sb.hosts.confinement.profile import Grounds, Profile, contains, make_profile
+from sb.hosts.confinement.ssh_here import is_address_here, reaches_this_machine
 from sb.hosts.confinement.store import ConfineStore
 from sb.hosts.confinement.symptoms import Symptoms
 from sb.hosts.hooks.confined.approved_paths import decides, made_files, made_folders, moved_trees
@@ -75,6 +82,7 @@ class Confined(NamedTuple):
         failure: what its last run could not write or read.
         trees: those of `opened` that are linked worktrees, which it deletes or moves.
         cleans: git removes ignored files in it. modes: it changes modes of whole folders, and nothing else.
+        here: it reaches this machine by ssh.
     """
 
     command: str
@@ -92,6 +100,7 @@ class Confined(NamedTuple):
     trees: tuple[str, ...] = ()
     cleans: bool = False
     modes: bool = False
+    here: bool = False
 
     @property
     def is_plain(self) -> bool:
@@ -110,6 +119,7 @@ class Confined(NamedTuple):
     def beyond_run(self) -> str:
         """The reason why it cannot work in a host that is confined as a whole, or ""."""
         reasons = [self.outside] if self.outside else []
+        reasons += ["reaches this machine by ssh"] if self.here else []
         reasons += [f"writes {one_line(path, LONGEST)}" for path in self.opened]
         reasons += [f"opens {one_line(path, LONGEST)}" for path in self.readable]
         if not reasons:
@@ -170,6 +180,7 @@ class CallRights:
             tuple(path for path in opened if path in trees),
             bool(self.project) and removes_ignored(commands),
             self._changes_modes(call),
+            any(reaches_this_machine(argv, self.grounds.home) for argv in commands),
         )
 
     def _changes_modes(self, call: JudgedCall) -> bool:
@@ -210,7 +221,7 @@ class CallRights:
                 or self.store.watched(self.project) is not None
             ),
             elsewhere=(git_root(folder, bare=True) or folder) != self.project
-            or (of_repository and has_local_remote(self.project)),
+            or (of_repository and self._has_near_remote()),
             # What runs beside the agent's next calls could be led elsewhere by them.
             unsafe=call.native.in_background
             or (any(map(_reads_files, commands)) and self.store.is_alive())
@@ -220,6 +231,13 @@ class CallRights:
             logins_only=[
                 row for row in (*most.rows, *most.withheld) if row.public and self._names_no_source(row)
             ],
+        )
+
+    def _has_near_remote(self) -> bool:
+        """True if a remote of the project is on this machine, also as an alias of ssh's settings."""
+        addresses = remote_addresses(self.project)
+        return has_local_remote(self.project) or any(
+            is_address_here(address, self.grounds.home) for address in addresses
         )
 
     def _by_name(self, argv: tuple[str, ...]) -> tuple[str, ...]:
@@ -274,6 +292,8 @@ class CallRights:
         safety_class = call.governed.safety_class
         if confined.outside:
             yield _ask(f"{confined.outside}, so it runs outside of confinement")
+        if confined.here:
+            yield _ask("reaches this machine by ssh, which runs things outside of confinement")
         doors = doors_of(confined.commands, confined.needs) & _RUN_OUTSIDE
         for kind in sorted(doors) if safety_class is not SafetyClass.READ_ONLY else ():
             reason = f"uses {kind}, which runs things outside of confinement"
