@@ -15,10 +15,13 @@ import pytest
 
 from sb.base.sources import SYSTEM_CLOCK
 from sb.config.home import Home
+from sb.hosts.claude_code.events import ADAPTER as CLAUDE_CODE
 from sb.hosts.confinement.keyed import KeyedCalls
 from sb.hosts.confinement.store import ConfineStore, session_of
 from sb.hosts.hooks.calls.context import SHELL_PREFIX
 from sb.hosts.hooks.event import Decision, HookVerdict
+from sb.hosts.hooks.judged_call import JudgedCall
+from sb.hosts.hooks.session import HookSession
 from sb.tools.hosted.guarding import confiner_path
 from tests.hosts.confinement.conftest import git
 from tests.hosts.hooks.conftest import Host
@@ -411,6 +414,42 @@ def test_git_that_has_not_started_loses_its_keys_to_a_call_beside_it(host: Host,
     assert host.before("Bash", "t2", command="make") == HookVerdict()
     store = ConfineStore(Home(host.home), SYSTEM_CLOCK, session=session_of(os.environ))
     assert not store.take_back("git fetch", str(host.project))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "refused"),
+    [
+        ("make", "git fetch", "git fetch"),
+        ("git fetch", "make", ""),  # it has not begun, and loses its keys
+        ("kubectl get pods", "git push", "git push"),
+        ("make", "ls", ""),
+    ],
+)
+def test_of_two_hooks_at_once_one_sees_the_other(
+    first: str, second: str, refused: str, host: Host, person: Path
+) -> None:
+    """Both judge before either of them is noted."""
+    (person / ".kube").mkdir()
+    (person / ".kube/config").write_text("secret\n")
+    host.before("Bash", command="true")
+    host.tell("UserPromptSubmit", prompt="go on")
+    store = ConfineStore(Home(host.home), SYSTEM_CLOCK, session=session_of(os.environ))
+    with host.open() as runtime:
+        hooks = []
+        for command in (first, second):
+            given = {"tool_name": "Bash", "tool_use_id": command, "tool_input": {"command": command}}
+            session = HookSession(runtime, CLAUDE_CODE, CLAUDE_CODE.read(host.payload("PreToolUse", **given)))
+            confined = session.confining.rights(JudgedCall.of(session.event.calls[0], session.context))
+            assert confined is not None
+            hooks.append((session.confining, confined))
+        stopped = ""
+        for confining, confined in hooks:
+            try:
+                confining.open(confined)
+            except BlockingIOError:
+                stopped = confined.command
+    assert stopped == refused
+    assert first != "git fetch" or not store.take_back(first, str(host.project))
 
 
 def test_git_is_asked_about_beside_a_call_that_has_not_ended(host: Host, person: Path) -> None:
