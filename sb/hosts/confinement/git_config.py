@@ -108,7 +108,7 @@ def has_local_remote(project: str) -> bool:
 
 
 def remote_addresses(project: str) -> Iterator[str]:
-    """What a project's remotes are, and where git reads them from elsewhere."""
+    """The addresses and paths of a project's remotes."""
     for file in config_files(project):
         yield from (
             value for name, value in _all_keys(file) if re.fullmatch(r"remote\..+\.(?:push)?url", name)

@@ -421,7 +421,7 @@ def _setting_files(project: str, started: Sequence[str]) -> dict[str, str]:
 
 
 def _leading_git(project: str) -> Iterator[str]:
-    """What leads git elsewhere: a link or a file in place of its folder, and what is in there where git does not put it."""
+    """The paths that lead git elsewhere: a link or a file in place of its folder, and what is not git's in there."""
     entry = os.path.join(project, ".git")
     if no_links.link_text(entry) or no_links.is_regular(entry):
         yield entry
