@@ -6,6 +6,8 @@ import re
 import shlex
 from collections.abc import Collection, Iterator, Sequence
 
+from sb.shell.places.this_machine import is_this_machine
+
 # Of other schemes git runs `git-remote-SCHEME`, wherever it finds it; of a path, the hooks of what is there.
 _ADDRESS = re.compile(r"(?:https?|ssh|git|git\+ssh|ssh\+git|ftps?)://[^\s]+|[^-/\s:.][^/\s:]*:(?!:|//)\S*")
 _REMOTE_NAME = re.compile(r"[\w][\w.-]*")
@@ -56,7 +58,8 @@ def is_harmless_alias(value: str) -> bool:
 
 def is_address(text: str) -> bool:
     """True for an address on another machine, of a scheme that git speaks itself."""
-    return bool(_ADDRESS.fullmatch(text))
+    by_ssh = re.fullmatch(r"(?:(?:git\+)?ssh(?:\+git)?://)?(?:[^@/]*@)?(\[[^]]*\]|[^/:]+)(?:[:/].*)?", text)
+    return bool(_ADDRESS.fullmatch(text)) and not (by_ssh and is_this_machine(by_ssh[1]))
 
 
 def is_remote_name(text: str) -> bool:

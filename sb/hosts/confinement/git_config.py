@@ -17,7 +17,7 @@ from pathlib import Path
 
 from sb.hosts.confinement import no_links
 from sb.hosts.confinement.git_addresses import is_address, is_harmless_alias, is_remote_name
-from sb.hosts.confinement.repositories import git_folder_of, git_program, modules_of
+from sb.hosts.confinement.repositories import git_folder_of, git_program, leading, modules_of
 from sb.shell.parsing.words import is_literal
 
 LARGEST = 1 << 20  # bytes of a configuration that is read
@@ -107,6 +107,14 @@ def has_local_remote(project: str) -> bool:
     return any(_is_local(pair) for file in config_files(project) for pair in _all_keys(file))
 
 
+def remote_addresses(project: str) -> Iterator[str]:
+    """The addresses and paths of a project's remotes."""
+    for file in config_files(project):
+        yield from (
+            value for name, value in _all_keys(file) if re.fullmatch(r"remote\..+\.(?:push)?url", name)
+        )
+
+
 def remote_names(project: str) -> set[str]:
     """The names of a project's remotes that are on other machines."""
     urls = [pair for file in config_files(project) for pair in _all_keys(file) if pair[0].endswith("url")]
@@ -120,15 +128,17 @@ def runs_others(project: str) -> bool:
     An agent can write all of that but the hooks, and what it wrote is seen here as git reads it.
     """
     folder = git_folder_of(project)
-    if not folder:
-        return False
+    if not folder:  # none, or one that is reached by a link or by a file which is not git's
+        return any(no_links.status(os.path.join(project, name)) for name in (".git", "HEAD"))
     names = [
         name for name in no_links.names_in(os.path.join(folder, "hooks")) if not name.endswith(".sample")
     ]
     if any(not _OF_LFS_HOOK.search(_text(os.path.join(folder, "hooks", name))) for name in names):
         return True
-    # Remotes as older versions of git kept them, and repositories in this one, which a fetch goes into.
-    if any(no_links.names_in(os.path.join(folder, name)) for name in ("branches", "remotes", "modules")):
+    # Repositories in this one are those that a fetch goes into.
+    if any(leading(folder)) or no_links.names_in(os.path.join(folder, "modules")):
+        return True
+    if len(no_links.names_in(os.path.join(folder, "worktrees"))) > _MOST_WORKTREES:
         return True
     index = _text(os.path.join(folder, "index"))
     in_parts = len(index) == _MOST_INDEX or any(

@@ -1,22 +1,28 @@
-"""Keyed calls: git with a person's keys; no other command of an agent starts in their project meanwhile.
+"""Keyed calls: those with a person's credentials; no other command of an agent starts in their project meanwhile.
 
 git reads its configuration again and again while it runs (`git fetch a && git push`), and what is in it by then runs with
-the keys. What runs beside the call already is asked about at its judgement; here is what would begin later. A report
-does not end it: the host may have moved it to the background.
+the keys; other programs read files that could become links. What runs beside the call already is asked about at its
+judgement; here is what would begin later. A report does not end it: the host may have moved it to the background.
+
+Two hooks may judge at once. So each call that goes on is noted first, and then looks for a keyed one; a keyed one looks
+again, after it was noted and got its ticket, whether another call was noted since its judgement. One of both sees the other.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 from contextlib import suppress
 from pathlib import Path
 
 from sb.base.files import write_atomic
 from sb.base.sources import Clock
+from sb.hosts.confinement.own_files import make_open
 from sb.hosts.confinement.processes import lives
 from sb.hosts.confinement.store import ConfineStore, name_of
 
 # A call of unknown process whose end nobody reported holds up others no longer.
+ARRIVALS = "arrivals"  # the folder with a file for each project: a byte for each call that went on
 _KNOWN = 2  # words of a process: its number and its start
 LONGEST_S = 600.0
 
@@ -31,6 +37,39 @@ class KeyedCalls:
     def __init__(self, store: ConfineStore, clock: Clock) -> None:
         self._store = store
         self._clock = clock
+        self._seen = 0  # how many calls had gone on at the judgement
+
+    def look(self, project: str) -> None:
+        """Count the calls that went on in a project before another one is judged."""
+        self._seen = self._arrived(project)
+
+    def arrive(self, project: str, command: str, folder: str) -> None:
+        """Count a call that goes on, whose watch is kept already, and look for a keyed one again.
+
+        Raises:
+            BlockingIOError: a keyed call runs. OSError: it cannot be written.
+        """
+        path = self._path(project, ARRIVALS)
+        make_open(path.parent, self._store.folder)
+        with open(path, "ab") as file:
+            file.write(b".")  # at the end, whoever else writes: none is lost
+        if self.running_beside(project, command, folder):
+            raise held_up()
+
+    def check_alone(self, project: str) -> None:
+        """Look again, before a keyed call begins.
+
+        Raises:
+            BlockingIOError: another call of the project went on since the judgement.
+        """
+        if self._arrived(project) != self._seen + 1:
+            raise held_up()
+
+    def _arrived(self, project: str) -> int:
+        try:
+            return self._path(project, ARRIVALS).stat().st_size
+        except OSError:
+            return 0
 
     def begin(self, project: str, command: str, folder: str) -> None:
         """Note a call that is about to run with keys.
@@ -90,5 +129,13 @@ class KeyedCalls:
         with suppress(OSError):
             self._path(project).unlink(missing_ok=True)
 
-    def _path(self, project: str) -> Path:
-        return self._store.folder / "keyed" / name_of("", project)
+    def _path(self, project: str, kind: str = "keyed") -> Path:
+        return self._store.folder / kind / name_of("", project)
+
+
+def held_up() -> BlockingIOError:
+    """The error for a call that met another one of its project, of which one has a person's credentials."""
+    return BlockingIOError(
+        errno.EAGAIN,
+        "another command began at the same moment, and one of both has credentials; repeat the call",
+    )

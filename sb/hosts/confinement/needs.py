@@ -202,7 +202,8 @@ OF_REPOSITORIES = frozenset("git hub gh glab go".split())
 # a project holds, or names a program itself.
 _GIVEN, _SIGNS, _ASKED, _NOTHING, _RUNS, _NAMED = "given", "signs", "asked", "nothing", "runs", "named"
 _WITH_PATTERN = frozenset("grep egrep fgrep rg jq".split())
-_KNOWN = FILE_TOOLS | _WITH_PATTERN | frozenset(REDIRECTIONS)
+# What works on files, and runs nothing of a project.
+KNOWN_TOOLS = FILE_TOOLS | _WITH_PATTERN | frozenset(REDIRECTIONS)
 _BY_PROGRAM = {program: need for need in NEEDS for program in need.programs.split()}
 
 
@@ -248,7 +249,7 @@ def needs_of(
     if not used:
         return Needs()
     rows = tuple(dict.fromkeys(row for row, _ in used))
-    if any(argv[0] not in _KNOWN for argv in others):
+    if any(argv[0] not in KNOWN_TOOLS for argv in others):
         # What a person is asked about anyway is opened all the same: the other program may run in a container.
         doors = doors_of(commands, rows) & {DOCKER, TERMINALS, SERVICES}
         return Needs(_opening(map(_bare, rows)) if doors else (), (), rows)

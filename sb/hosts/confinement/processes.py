@@ -68,7 +68,7 @@ def begin(folder: Path, program: str) -> None:
         if _living(folder) is not None or (fault(folder) and _age(folder / HOLDER) < _AGAIN_S):
             return
         made, why = _make(program)
-        record = f"{made.pid} {made.started} {_boot()}" if made is not None else f"{NONE} {_boot()} {why}"
+        record = f"{made.pid} {made.started} {boot_id()}" if made is not None else f"{NONE} {boot_id()} {why}"
         write_atomic(folder / HOLDER, f"{record}\n".encode(errors="replace"), durable=False)
 
 
@@ -248,7 +248,7 @@ def _open(holder: Holder) -> tuple[int, int] | None:
 def _living(folder: Path) -> Holder | None:
     """The holder that is noted, if it lives."""
     words = _record(folder)
-    if len(words) != 3 or not words[0].isdigit() or words[2] != _boot():
+    if len(words) != 3 or not words[0].isdigit() or words[2] != boot_id():
         return None
     holder = Holder(int(words[0]), words[1])
     return holder if _start_of(holder.pid) == holder.started else None
@@ -290,7 +290,8 @@ def lives(named: Sequence[str]) -> bool:
     return number.isdigit() and since.isdigit() and _start_of(int(number)) == since
 
 
-def _boot() -> str:
+def boot_id() -> str:
+    """The start of the system, as the kernel names it."""
     try:
         return _BOOT.read_text(encoding="utf-8").strip()
     except OSError:

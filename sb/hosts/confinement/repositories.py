@@ -10,11 +10,14 @@ import os
 from collections.abc import Iterator
 
 from sb.base.values.frozen import frozen
+from sb.hosts.confinement import no_links
+from sb.shell.places.git_files import LEADING
 
 _LONGEST = 4096  # bytes of a file that names a folder
 _MOST_NAMES = 200  # of submodules, and of linked worktrees
 # By which a linked worktree's git folder names its repository, and its tree.
 POINTERS = ("commondir", "gitdir")
+_REMOTES = ("remotes", "branches")  # folders of files that name one each
 
 
 @frozen
@@ -131,6 +134,17 @@ def _programs(folder: str) -> Iterator[str]:
 def modules_of(folder: str) -> Iterator[str]:
     """The git folders of submodules in a repository's git folder."""
     return _modules(os.path.join(folder, "modules"))
+
+
+def leading(folder: str) -> Iterator[str]:
+    """The entries of a git folder that lead git elsewhere: links, a `commondir`, and remotes as older versions kept them."""
+    for name in dict.fromkeys(own[0] for own in LEADING):
+        path = os.path.join(folder, name)
+        if no_links.link_text(path) or (name == "commondir" and no_links.status(path) is not None):
+            yield path
+    for name in _REMOTES:
+        path = os.path.join(folder, name)
+        yield from (os.path.join(path, entry) for entry in no_links.names_in(path))
 
 
 def _modules(folder: str, depth: int = 3) -> Iterator[str]:

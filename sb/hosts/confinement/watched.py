@@ -30,15 +30,19 @@ from sb.hosts.confinement.git_config import (
     without,
 )
 from sb.hosts.confinement.profile import PROJECT_SETTINGS, contains, identities
-from sb.hosts.confinement.repositories import git_folder_of, git_program, modules_of, named_by
+from sb.hosts.confinement.repositories import (
+    git_folder_of,
+    git_program,
+    leading,
+    modules_of,
+    named_by,
+)
 
 _MOST_SHOWN = 200  # characters of a key's value
 _MOST_TEXT = 4 << 20  # bytes of all configurations of a watch
 _FAILED = "could not "
 _SAW = "saw "
 _COMMON = b"../.."  # of a worktree, as git writes it
-# What git finds its folder, its hooks and its configuration by: a link among these leads elsewhere.
-_OF_GIT = (".git", ".git/hooks", ".git/config", ".git/config.worktree", ".git/modules", ".git/worktrees")
 
 
 @frozen
@@ -417,17 +421,16 @@ def _setting_files(project: str, started: Sequence[str]) -> dict[str, str]:
 
 
 def _leading_git(project: str) -> Iterator[str]:
-    """Links in git's folder, a file in its place, and `commondir` where git does not put it."""
-    for name in _OF_GIT:
-        path = os.path.join(project, name)
-        if no_links.link_text(path) or (name == ".git" and no_links.is_regular(path)):
-            yield path
+    """The paths that lead git elsewhere: a link or a file in place of its folder, and what is not git's in there."""
+    entry = os.path.join(project, ".git")
+    if no_links.link_text(entry) or no_links.is_regular(entry):
+        yield entry
     yield from _wrong_pointers(project)
     folder = git_folder_of(project)
     if not folder:
         return
-    mains = [os.path.join(git, "commondir") for git in (folder, *modules_of(folder))]
-    yield from (path for path in mains if no_links.status(path) is not None)
+    for git in (folder, *modules_of(folder)):
+        yield from leading(git)
     worktrees = os.path.join(folder, "worktrees")
     for name in no_links.names_in(worktrees):
         path = os.path.join(worktrees, name, "commondir")

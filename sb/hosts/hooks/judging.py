@@ -157,7 +157,7 @@ def _confinement(call: JudgedCall, session: HookSession) -> Finding | None:
             context=" ".join(filter(None, notices))
         )
     if session.config.hooks.confine == OFF and (session.config.home.folder / "confine").is_dir():
-        from sb.hosts.hooks.confined.confining import switch_off
+        from sb.hosts.confinement.switching import switch_off
 
         switch_off(session.config.home)  # what was confined before starts plainly
     return None

@@ -45,6 +45,7 @@ _FILLED_BY_TOOLS = frozenset(
     ".git .hg .svn .jj node_modules .venv venv site-packages __pycache__ .tox .mypy_cache target dist build .next .cache".split()
 )
 _LONGEST = 4096  # characters of a path
+SHOWN = 80  # of them in a reason
 
 
 class Secret(NamedTuple):
@@ -55,7 +56,7 @@ class Secret(NamedTuple):
 
     def read_by(self, word: str) -> str:
         """The reason why a word of a command line reads it."""
-        return f"reads {self.what}: {display(word, 80)}"
+        return f"reads {self.what}: {display(word, SHOWN)}"
 
 
 class OwnSecrets(NamedTuple):

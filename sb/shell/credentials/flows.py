@@ -21,7 +21,6 @@ from sb.shell.credentials.files import (
 from sb.shell.credentials.finding import found_files
 from sb.shell.credentials.searching import FINDERS, RUNS, may_print, searched_folders
 from sb.shell.credentials.secrets import (
-    is_loopback,
     is_metadata,
     is_named_after,
     is_own_host,
@@ -66,6 +65,7 @@ from sb.shell.credentials.texts import RUN_FIRST, TextTrail, is_key_name
 from sb.shell.parsing.reading import NAME
 from sb.shell.parsing.words import STAR, compiled, display, is_literal
 from sb.shell.places.repositories import settings_of
+from sb.shell.places.this_machine import is_loopback
 from sb.shell.programs.facts import WRAPPERS, XARGS_VALUED, having
 from sb.shell.programs.rules import argument_files, operands
 

@@ -117,15 +117,6 @@ def is_metadata(host: str) -> bool:
     return host.strip("[]").lower().rstrip(".") in ADDRESSES or is_metadata_host(host)
 
 
-_LOOPBACK = r"(?:[\w-]+\.)*localhost|(?:::ffff:)?127(?:\.\d{1,3}){1,3}|(?:0{0,4}:){2,7}0{0,3}1|0\.0\.0\.0|host\.docker\.internal"
-
-
-def is_loopback(host: str) -> bool:
-    """True if a host is this machine."""
-    host = host.strip("[]").lower().rstrip(".")
-    return compiled(_LOOPBACK).fullmatch(host) is not None
-
-
 # --- code
 
 _QUOTED = r"""(?:"([^"\n]{1,400})"|'([^'\n]{1,400})'|`([^`\n]{1,400})`)"""

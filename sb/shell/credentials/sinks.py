@@ -6,10 +6,10 @@ import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sb.shell.credentials.secrets import is_loopback
 from sb.shell.credentials.showing import git_verb
 from sb.shell.credentials.taints import UNKNOWN_REMOTE
 from sb.shell.parsing.words import BRACKET, OPERAND, QUESTION, UNKNOWN, compiled, display, is_sure
+from sb.shell.places.this_machine import is_loopback
 from sb.shell.programs.facts import having, lists
 
 _HTTP, _COPIES, _STREAMS, _MAIL, _NAMES, _PUBLISH = map(

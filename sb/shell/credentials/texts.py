@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from sb.shell.credentials.files import DOTENV, PRIVATE, Secret, existing, secret_word
-from sb.shell.credentials.secrets import is_loopback, own_hosts, secret_variable
+from sb.shell.credentials.secrets import own_hosts, secret_variable
 from sb.shell.credentials.showing import LOADING, PRINTS
 from sb.shell.credentials.sinks import Sink
 from sb.shell.credentials.taints import CLEAN, CONTENT, MOST_UPLOADS, NAMES, NO_FILE, Taint, Upload, merged
@@ -25,6 +25,7 @@ from sb.shell.parsing.words import (
     display,
     is_sure,
 )
+from sb.shell.places.this_machine import is_loopback
 from sb.shell.programs.rules import Finding
 
 if TYPE_CHECKING:

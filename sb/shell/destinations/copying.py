@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from sb.shell.parsing.words import compiled, is_literal
+from sb.shell.places.this_machine import is_this_machine
 from sb.shell.programs.options import ANYTHING, Arrival, Content, entry, in_folder, is_remote, parsed
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def _placed(
                 yield Arrival(entry(folder, name), content)
 
 
-_THIS_HOST = r"(?:[\w.-]+@)?(?:localhost|127\.0\.0\.1):"
+_WITH_HOST = r"(?:[^/@:]*@)?(\[[^]/]*\]|[^/:@]+):"
 _RSYNC_VALUED = "eBMfT"
 _RSYNC_LONG = (
     "--rsh --exclude --include --exclude-from --include-from --files-from --filter --backup-dir --suffix --log-file "
@@ -98,8 +99,8 @@ def synchronised(judge: Judge, program: str, arguments: Sequence[str]) -> Iterat
     else:
         options = parsed(arguments, "cFiJloPSX")
     *sources, folder = options.rest or [":"]
-    if compiled(_THIS_HOST).match(folder):
-        folder = in_folder("~", folder.partition(":")[2])
+    if (named := compiled(_WITH_HOST).match(folder)) and is_this_machine(named[1]):
+        folder = in_folder("~", folder[named.end() :])
     if is_remote(folder) or folder == ":":
         return
     listed = options.has("--files-from")

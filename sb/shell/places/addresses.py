@@ -53,15 +53,16 @@ def is_metadata_host(authority: str) -> bool:
         return True
     if wildcard := compiled(_WILDCARD_DNS).search(host):
         host = wildcard[1].replace("-", ".")
-    if not compiled(r"[0-9a-fx.:]+").fullmatch(host):
-        return False
-    address = _address(host)
+    address = address_of(host)
     if address is None:
         return False
     return address.is_link_local or str(address) in METADATA  # 169.254.0.0/16 and fe80::/10
 
 
-def _address(host: str) -> IPv4Address | IPv6Address | None:
+def address_of(host: str) -> IPv4Address | IPv6Address | None:
+    """The address that a host in lower case is, in any notation that clients accept; None for a name."""
+    if not compiled(r"[0-9a-fx.:]+").fullmatch(host):
+        return None
     import ipaddress  # only for hosts that are numbers
 
     if ":" in host:
@@ -74,6 +75,8 @@ def _address(host: str) -> IPv4Address | IPv6Address | None:
             return six.ipv4_mapped
         if six.sixtofour is not None:
             return six.sixtofour
+        if six.is_loopback or six.is_unspecified:
+            return six
         if packed[:12] in (bytes(12), bytes.fromhex("0064ff9b0000000000000000")):  # compatible, NAT64
             return ipaddress.IPv4Address(packed[12:])
         return six

