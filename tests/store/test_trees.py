@@ -16,8 +16,9 @@ from sb.store.trees import git_program
 from sb.store.trees.difference import Bounds, Comparing, Difference
 from sb.store.trees.git_program import CannotStore, Deadline, TooSlow
 from sb.store.trees.left_out import LARGE
+from sb.store.trees.open_calls import OpenCall, StoredTree
 from sb.store.trees.part import Rules
-from sb.store.trees.store import OpenCall, StoredTree, TreeStore
+from sb.store.trees.store import TreeStore
 
 PLENTY_S = 60.0
 

@@ -14,7 +14,8 @@ from sb.store.pack_file import FOLDER
 from sb.store.trees.difference import Bounds, Difference
 from sb.store.trees.git_program import CannotStore, Deadline
 from sb.store.trees.on_disk import compare_with_disk
-from sb.store.trees.store import OpenCall, StoredTree, TreeStore
+from sb.store.trees.open_calls import OpenCall, StoredTree
+from sb.store.trees.store import TreeStore
 from tests.store.test_trees import PLENTY_S, compared, project, store_of, trees
 
 __all__ = ["project", "trees"]  # fixtures

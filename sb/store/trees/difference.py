@@ -17,9 +17,9 @@ from sb.base.text import counted, human_bytes
 from sb.base.values.frozen import mutable
 from sb.store.pack_file import ABSENT, FILE, FOLDER, LINK, Entry
 from sb.store.trees.git_program import CannotStore, Deadline, Git, entries_of, present
+from sb.store.trees.open_calls import StoredTree
 from sb.store.trees.part import Part
 from sb.store.trees.repository_files import LINKED, OPERATIONS, Stored, commits_of, names_objects
-from sb.store.trees.store import StoredTree
 
 LINK_MODE, FOLDER_MODE, GITLINK_MODE = "120000", "040000", "160000"
 _EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # the id of an empty tree

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,7 +19,9 @@ from sb.tools.hosted.guarding import current_runtime
 if TYPE_CHECKING:
     from sb.store.packs import PackStore
     from sb.store.trees.difference import Difference
-    from sb.store.trees.store import OpenCall, StoredTree, TreeStore
+    from sb.store.trees.known_settings import KnownSettings
+    from sb.store.trees.open_calls import OpenCall, StoredTree
+from sb.store.trees.store import TreeStore
 
 # The call is over, and nobody waits for a verdict; but the hook that reports it has 20 seconds (hooks.deadline_seconds).
 MOST_REPORT_S = 9.0  # for the second tree
@@ -26,6 +29,8 @@ _COMPARE_S = 4.0  # for the difference of both, and as long for that of the firs
 MOST_UNSTORED = 20  # paths named in one undo record
 COMMAND = "tree"  # what stores one in the background, of the file that hooks start with
 _WARM = "sb.hosts.hooks.snapshots.warm_tree"
+# Gives the settings of the project that were there before programs of the agent that may still run.
+KNOWN: ContextVar[Callable[[], KnownSettings | None]] = ContextVar("known", default=lambda: None)
 
 
 class TreeChange(NamedTuple):
@@ -110,12 +115,14 @@ class HostedTrees:
         """Store the tree before a call, or note why there is none; returns that reason, or ""."""
         from sb.base.sources import SYSTEM_CLOCK
         from sb.store.trees.git_program import TooSlow
+        from sb.store.trees.known_settings import known_in_both
+        from sb.store.trees.open_calls import OpenCall
         from sb.store.trees.running import running_keys
-        from sb.store.trees.store import OpenCall
 
         trees, tree, why = self._trees, None, ""
         others = tuple(other for other in trees.open_keys(project) if other != key)
         running = tuple(running_keys(trees.home_of(project), SYSTEM_CLOCK.now()))
+        known = KNOWN.get()()
         try:
             why = trees.recently_slow(project)
             tree = None if why else trees.store(project, self._seconds, by_watch=True)
@@ -127,7 +134,8 @@ class HostedTrees:
             why = error.message
             trees.note_slow(project, why)
         try:
-            trees.begin(OpenCall(key, session, tree, why, (*others, *running)), project)
+            known = known_in_both(known, KNOWN.get()())
+            trees.begin(OpenCall(key, session, tree, why, (*others, *running), known), project)
             if tree is not None:
                 trees.note_next(project, others, tree)
         except SBError as error:
@@ -191,7 +199,10 @@ class HostedTrees:
         try:
             if call.tree is None:
                 return TreeChange(why=call.why)
-            return self._change(call, call.tree, self._difference(call.tree, key, reported=reported), session)
+            difference = self._difference(call.tree, key, reported=reported)
+            if call.known is not None:
+                difference = call.known.without_made(difference)
+            return self._change(call, call.tree, difference, session)
         except SBError as error:
             return TreeChange(why=error.message)
         finally:

@@ -11,7 +11,6 @@ from functools import cached_property
 from sb.base.secrets.redaction import one_line
 from sb.base.sources import Clock
 from sb.config import Config
-from sb.config.home import Home
 from sb.hosts.confinement import processes, watched
 from sb.hosts.confinement.beside import at_once, check_known
 from sb.hosts.confinement.bubblewrap import NAME, SHARED_MEMORY
@@ -38,7 +37,7 @@ from sb.hosts.confinement.profile import (
     without_nested,
 )
 from sb.hosts.confinement.sockets import control_sockets
-from sb.hosts.confinement.store import OFF, ConfineStore, Made, session_of
+from sb.hosts.confinement.store import ConfineStore, Made, session_of
 from sb.hosts.confinement.symptoms import symptoms_in, without_login
 from sb.hosts.confinement.watched import Watch
 from sb.hosts.hook_engine import engine_of_hooks
@@ -55,6 +54,7 @@ from sb.kernel.calls.approval import OUTSIDE_CONFINEMENT
 from sb.kernel.calls.call import AnsweredBy, Ask
 from sb.shell.places.sensitive import decisive_paths
 from sb.shell.snapshots.area import project_of_area, temporary_folders
+from sb.store.trees.known_settings import KnownSettings
 from sb.tools.hosted.contracts import WRITE_CONFIG
 from sb.tools.hosted.guarding import confiner_path
 
@@ -338,9 +338,7 @@ class Confining:
         """Note what is there before a call; returns the session's profile with the folders that can be held in their place."""
         if not self._project:
             return self.profile()
-        for folder in (self._project, *self._started) if self._run is None else ():
-            if make_settings(folder):
-                self._profiles.clear()  # it was judged by one without
+        self.make_settings()
         profile = self.profile()
         before, beside = self.store.watched(self._project), self._beside(confined)
         if before is None:
@@ -357,6 +355,17 @@ class Confining:
         if now != before:
             self.store.keep_watch(self._project, now)
         return self._held_by(now, profile)
+
+    def make_settings(self) -> None:
+        """Make the folders of settings that are missing, so that no command makes another; raises OSError."""
+        for folder in (self._project, *self._started) if self._project and self._run is None else ():
+            if make_settings(folder):
+                self._profiles.clear()  # it was judged by one without
+
+    def known_settings(self) -> KnownSettings | None:
+        """The settings that were there before confined programs that may still run; None where none may."""
+        before = self.store.watched(self._project) if self._project else None
+        return before.settings_of(self._project) if before is not None else None
 
     def _settle(self, nested: Sequence[str]) -> None:
         """Have every command that begins from now on hold the project in its place.
@@ -480,14 +489,3 @@ class Confining:
             remove_settings(folder)
         self.store.forget_profiles(self._project)
         self.store.tidy()
-
-
-def switch_off(home: Home) -> None:
-    """Have `sb-confine` start commands without confinement, where it ever confined any.
-
-    Raises:
-        OSError: SB_HOME/confine cannot be written.
-    """
-    folder = home.folder / "confine"
-    if folder.is_dir() and not (folder / OFF).exists():
-        (folder / OFF).touch(mode=0o600)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 
 from sb.base.secrets.redaction import one_line
+from sb.config.home import Home
+from sb.hosts.confinement.store import OFF
 from sb.hosts.hooks.confined.confining import Confining
 
 _FOLDER = "unheld"  # of SB_HOME/confine: a file for each session that was told
@@ -31,3 +33,14 @@ def loss_notice(confining: Confining) -> str:
         f"SecondBrain: commands are not confined now ({one_line(engine.fault, _LONGEST)}), so they are judged by their text "
         "alone. Tell the user; `sb doctor` shows what is wrong."
     )
+
+
+def switch_off(home: Home) -> None:
+    """Have `sb-confine` start commands without confinement, where it ever confined any.
+
+    Raises:
+        OSError: SB_HOME/confine cannot be written.
+    """
+    folder = home.folder / "confine"
+    if folder.is_dir() and not (folder / OFF).exists():
+        (folder / OFF).touch(mode=0o600)
