@@ -13,7 +13,8 @@ import pytest
 from sb.base.sources import SYSTEM_CLOCK
 from sb.store.pack_file import ABSENT, FOLDER
 from sb.store.trees import git_program
-from sb.store.trees.difference import Bounds, Comparing, Difference
+from sb.store.trees.bounds import Bounds
+from sb.store.trees.difference import Comparing, Difference
 from sb.store.trees.git_program import CannotStore, Deadline, TooSlow
 from sb.store.trees.left_out import LARGE
 from sb.store.trees.open_calls import OpenCall, StoredTree

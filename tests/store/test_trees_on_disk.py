@@ -11,7 +11,8 @@ import pytest
 
 from sb.base.sources import SYSTEM_CLOCK
 from sb.store.pack_file import FOLDER
-from sb.store.trees.difference import Bounds, Difference
+from sb.store.trees.bounds import Bounds
+from sb.store.trees.difference import Difference
 from sb.store.trees.git_program import CannotStore, Deadline
 from sb.store.trees.on_disk import compare_with_disk
 from sb.store.trees.open_calls import OpenCall, StoredTree
@@ -122,7 +123,7 @@ def test_of_more_than_the_bounds_what_is_gone_comes_first_and_the_rest_is_named(
     else:
         few, small = compared(trees, before, most=3), compared(trees, before, most_bytes=600)
     found = [entry.path.removeprefix(f"{project}/") for entry, _ in few.before]
-    assert found == ["gone", "gone/x", "src/0"]
+    assert found == ["gone", "gone/x", "src/0", "src/1", "src/2"]
     assert {str(project / "large"), str(project / "src" / "4")} <= few.unstored.keys()
     assert str(project / "gone" / "x") in [entry.path for entry, _ in small.before]
     assert small.unstored[str(project / "large")].endswith("(undo.call_max_bytes)")

@@ -16,6 +16,7 @@ from sb.base.files import is_folder
 from sb.base.text import counted, human_bytes
 from sb.base.values.frozen import mutable
 from sb.store.pack_file import ABSENT, FILE, FOLDER, LINK, Entry
+from sb.store.trees.bounds import Bounds, beyond
 from sb.store.trees.git_program import CannotStore, Deadline, Git, entries_of, present
 from sb.store.trees.open_calls import StoredTree
 from sb.store.trees.part import Part
@@ -42,13 +43,6 @@ class Difference(NamedTuple):
     @property
     def changed(self) -> bool:
         return bool(self.before or self.unstored)
-
-
-class Bounds(NamedTuple):
-    """The most that one difference may hold: bytes of contents, and paths."""
-
-    max_bytes: int = 64 << 20
-    max_paths: int = 2000
 
 
 class Raw(NamedTuple):
@@ -282,7 +276,7 @@ class Comparing:
             while (above := os.path.dirname(top)) in made:
                 top = above
             groups.setdefault(top if top != path or is_folder(top) else os.path.dirname(top), []).append(path)
-        room = self.bounds.max_paths - len(self._entries)
+        room = self.bounds.max_paths - sum(map(os.path.lexists, self._entries))
         for folder, paths in sorted(groups.items(), key=lambda group: len(group[1])):
             room -= len(paths)
             if room < 0:
@@ -406,24 +400,10 @@ class Comparing:
             self._blobs[entry.path] = blob
 
     def _trim(self) -> None:
-        """Leave out what is more than the bounds, and name it: what is gone comes first, then what is the smallest."""
+        """Leave out what is more than the bounds, and name it."""
         sizes = self._sizes(set(self._blobs.values()))
-
-        def weight(path: str) -> tuple[bool, int, list[str]]:
-            return os.path.lexists(path), sizes.get(self._blobs.get(path, ""), 0), path.split("/")
-
-        fitting, total, dropped, counted = 0, 0, dict[str, str](), {""}
-        for path in sorted(self._entries, key=weight):
-            blob = self._blobs.get(path, "")
-            size = 0 if blob in counted else sizes.get(blob, 0)
-            if fitting >= self.bounds.max_paths:
-                dropped[path] = "is one path too many for a snapshot (undo.call_max_files)"
-            elif total + size > self.bounds.max_bytes:
-                dropped[path] = "is too large for what a snapshot holds (undo.call_max_bytes)"
-            else:
-                fitting += 1
-                counted.add(blob)
-                total += size
+        blobs = {path: self._blobs.get(path, "") for path in self._entries}
+        dropped = beyond(self.bounds, blobs, sizes)
         for path in dropped:
             del self._entries[path]
             self._blobs.pop(path, None)

@@ -5,14 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from sb.store.pack_file import ABSENT, FILE, FOLDER, LINK, Entry
 
-if TYPE_CHECKING:
-    from sb.store.trees.difference import Difference
-
-_MADE = "is a setting that a program of the agent may have made"
 _COMMON = b"../.."  # of a worktree, as git writes it
 
 
@@ -38,16 +34,8 @@ class KnownSettings(NamedTuple):
         folders, patterns, of_git, paths = body
         return cls(tuple(folders), tuple(patterns), tuple(of_git), paths)
 
-    def without_made(self, difference: Difference) -> Difference:
-        """The difference without settings that are not known; each of these is named."""
-        made = {entry.path for entry, content in difference.before if self._is_made(entry, content)}
-        if not made:
-            return difference
-        before = tuple(item for item in difference.before if item[0].path not in made)
-        named = dict.fromkeys(made, _MADE)
-        return difference._replace(before=before, unstored={**difference.unstored, **named})
-
-    def _is_made(self, entry: Entry, content: bytes) -> bool:
+    def is_made(self, entry: Entry, content: bytes) -> bool:
+        """True for a setting that is not known, as it was before a call."""
         path = entry.path
         if entry.kind == ABSENT or any(self._is_known(known, entry) for known in self.paths):
             return False

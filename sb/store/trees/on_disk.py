@@ -14,7 +14,8 @@ from hashlib import sha1
 
 from sb.base.files import is_behind_link, is_folder, read_regular
 from sb.base.values.frozen import mutable
-from sb.store.trees.difference import FOLDER_MODE, GITLINK_MODE, LINK_MODE, Bounds, Comparing, Difference, Raw
+from sb.store.trees.bounds import Bounds
+from sb.store.trees.difference import FOLDER_MODE, GITLINK_MODE, LINK_MODE, Comparing, Difference, Raw
 from sb.store.trees.git_program import CannotStore, Deadline, Git, entries_of
 from sb.store.trees.left_out import left_out_of
 from sb.store.trees.open_calls import StoredTree

@@ -26,7 +26,7 @@ from sb.store.trees.store import TreeStore
 # The call is over, and nobody waits for a verdict; but the hook that reports it has 20 seconds (hooks.deadline_seconds).
 MOST_REPORT_S = 9.0  # for the second tree
 _COMPARE_S = 4.0  # for the difference of both, and as long for that of the first one and what is on disk
-MOST_UNSTORED = 20  # paths named in one undo record
+MOST_UNSTORED = 20  # paths or folders named in one undo record
 COMMAND = "tree"  # what stores one in the background, of the file that hooks start with
 _WARM = "sb.hosts.hooks.snapshots.warm_tree"
 # Gives the settings of the project that were there before programs of the agent that may still run.
@@ -57,8 +57,9 @@ class TreeChange(NamedTuple):
         """The fields of a report about it, besides the rows."""
         fields: dict[str, Any] = {"tree": False, "tree_why": self.why} if self.why else {"tree": True}
         if self.unstored:
-            named = sorted(self.unstored.items())[:MOST_UNSTORED]
-            fields["not_restored"] = [{"path": _shown(path), "why": why} for path, why in named]
+            fields["not_restored"] = [
+                {"path": _shown(path), "why": why} for path, why in named(self.unstored)
+            ]
         if self.overlapping:
             fields["overlapping"] = self.overlapping
         if not self.rows:
@@ -201,7 +202,7 @@ class HostedTrees:
                 return TreeChange(why=call.why)
             difference = self._difference(call.tree, key, reported=reported)
             if call.known is not None:
-                difference = call.known.without_made(difference)
+                difference = _without_made(difference, call.known)
             return self._change(call, call.tree, difference, session)
         except SBError as error:
             return TreeChange(why=error.message)
@@ -244,7 +245,8 @@ class HostedTrees:
         """
         from sb.base.sources import SYSTEM_CLOCK
         from sb.shell.snapshots.git_index import tracked_digest
-        from sb.store.trees.difference import Bounds, Comparing
+        from sb.store.trees.bounds import Bounds
+        from sb.store.trees.difference import Comparing
         from sb.store.trees.git_program import Deadline
         from sb.store.trees.on_disk import compare_with_disk
 
@@ -256,8 +258,8 @@ class HostedTrees:
             deadline = Deadline.after(SYSTEM_CLOCK, _COMPARE_S)
             found = Comparing(git, before, after, bounds, deadline, tracked_digest).compare()
             over = set(after.nested_left_out) - set(before.nested_left_out)
-            named = dict.fromkeys(over, "is one repository too many to be stored")
-            return found._replace(unstored={**found.unstored, **named})
+            left = dict.fromkeys(over, "is one repository too many to be stored")
+            return found._replace(unstored={**found.unstored, **left})
         except SBError as error:
             deadline = Deadline.after(SYSTEM_CLOCK, _COMPARE_S)
             return compare_with_disk(git, before, bounds, deadline, tracked_digest, error.message)
@@ -287,6 +289,34 @@ class HostedTrees:
         ]
         rows = [row(entry.path, now.get(entry.path)) for entry, _ in differing]
         return [item | tracked_by(item) for item in rows], differing
+
+
+def _without_made(difference: Difference, known: KnownSettings) -> Difference:
+    """The difference without settings that are not known; each of these is named."""
+    made = {entry.path for entry, content in difference.before if known.is_made(entry, content)}
+    before = tuple(item for item in difference.before if item[0].path not in made)
+    left = dict.fromkeys(made, "is a setting that a program of the agent may have made")
+    return difference._replace(before=before, unstored={**difference.unstored, **left})
+
+
+def named(unstored: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Paths with the reasons why they do not come back; of many, their number in each folder."""
+    if len(unstored) <= MOST_UNSTORED:
+        return sorted(unstored.items())
+    folders = dict[tuple[str, str], list[str]]()
+    for path, why in sorted(unstored.items()):
+        folders.setdefault((os.path.dirname(path), why), []).append(path)
+    rows = [
+        (folder, f"{counted(len(paths), 'path')} in it: each {why}") if len(paths) > 1 else (paths[0], why)
+        for (folder, why), paths in folders.items()
+    ]
+    if len(rows) <= MOST_UNSTORED:
+        return rows
+    left = [path for paths in [*folders.values()][MOST_UNSTORED - 1 :] for path in paths]
+    return [
+        *rows[: MOST_UNSTORED - 1],
+        (os.path.commonpath(left), f"{counted(len(left), 'path')} more below it"),
+    ]
 
 
 def too_slow(seconds: float) -> str:
