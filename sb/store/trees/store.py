@@ -133,7 +133,8 @@ class TreeStore(OpenCalls):
         before = {part.work: part for part in known}
         parts, waiting, skipped = list[Part](), [project], list[str]()
         while waiting:
-            work = waiting.pop(0)
+            work = min(waiting, key=lambda path: path not in before)  # new ones push out none that was stored
+            waiting.remove(work)
             if len(parts) > _MOST_NESTED:
                 skipped.append(work)
                 continue

@@ -112,8 +112,12 @@ class HostedTrees:
     def _packs(self) -> PackStore:
         return self._open_packs()
 
-    def begin(self, project: str, key: str, session: str) -> str:
-        """Store the tree before a call, or note why there is none; returns that reason, or ""."""
+    def begin(self, project: str, key: str, session: str, *, whole: bool = False) -> str:
+        """Store the tree before a call, or note why there is none; returns that reason, or "".
+
+        Args:
+            whole: the call needs all of it, so that repositories that are too many to be stored are such a reason.
+        """
         from sb.base.sources import SYSTEM_CLOCK
         from sb.store.trees.git_program import TooSlow
         from sb.store.trees.known_settings import known_in_both
@@ -142,6 +146,8 @@ class HostedTrees:
         except SBError as error:
             trees.note_slow(project, error.message)
             return error.message
+        if whole and tree is not None and tree.nested_left_out:
+            return f"{_shown(tree.nested_left_out[0])} is one repository too many to be stored"
         return why
 
     def forget(self, project: str, key: str) -> None:
@@ -248,6 +254,7 @@ class HostedTrees:
         from sb.store.trees.bounds import Bounds
         from sb.store.trees.difference import Comparing
         from sb.store.trees.git_program import Deadline
+        from sb.store.trees.left_out import changed_repositories
         from sb.store.trees.on_disk import compare_with_disk
 
         trees, project, bounds = self._trees, before.project, Bounds(*self._bounds)
@@ -259,10 +266,11 @@ class HostedTrees:
             found = Comparing(git, before, after, bounds, deadline, tracked_digest).compare()
             over = set(after.nested_left_out) - set(before.nested_left_out)
             left = dict.fromkeys(over, "is one repository too many to be stored")
-            return found._replace(unstored={**found.unstored, **left})
         except SBError as error:
-            deadline = Deadline.after(SYSTEM_CLOCK, _COMPARE_S)
-            return compare_with_disk(git, before, bounds, deadline, tracked_digest, error.message)
+            deadline, left = Deadline.after(SYSTEM_CLOCK, _COMPARE_S), {}
+            found = compare_with_disk(git, before, bounds, deadline, tracked_digest, error.message)
+        left |= changed_repositories(before.nested_left_out, before.at)
+        return found._replace(unstored={**found.unstored, **left})
 
     def _change(self, call: OpenCall, before: StoredTree, difference: Difference, session: str) -> TreeChange:
         rows, differing = self._rows(difference)
