@@ -311,6 +311,16 @@ def test_repository_that_a_call_made_in_a_folder_with_stored_files_is_taken_out(
     assert found[str(project / "src" / "b")] == b"b"
 
 
+def test_new_files_of_a_folder_that_became_a_repository_are_named(trees: TreeStore, project: Path) -> None:
+    before = trees.store(str(project), PLENTY_S)
+    subprocess.run(["git", "init", "-q", project / "src"], check=True)
+    (project / "src" / "deep").mkdir()
+    for name in ("new", "deep/new"):
+        (project / "src" / name).write_text("new")
+    result = compared(trees, before, most=60)
+    assert result.unstored == {str(project / "src"): "has 2 new paths in it, and became a repository"}
+
+
 def test_repository_that_was_moved_into_an_older_folder_is_named(trees: TreeStore, project: Path) -> None:
     subprocess.run(["git", "init", "-q", project / "inner"], check=True)
     (project / "inner" / "i").write_text("i")

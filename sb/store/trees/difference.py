@@ -97,6 +97,10 @@ class Comparing:
             top = f"{part.work}/.git" if self._was_folder(part.work) else part.work
             if not self._made(top, moved=part.tree in gone) and top.endswith("/.git"):
                 self._unstored[top] = "is older than the call, and was elsewhere before"
+            elif top.endswith("/.git") and (number := self._new_in(part)):
+                self._unstored[part.work] = (
+                    f"has {counted(number, 'new path')} in it, and became a repository"
+                )
         self._note_made()
         self._trim()
         contents = self._contents(set(self._blobs.values()))
@@ -157,6 +161,18 @@ class Comparing:
             ):
                 return True
         return False
+
+    def _new_in(self, part: Part) -> int:
+        """The number of new files in a folder that became a repository; others may have been ignored there before."""
+        owners = [it for it in self.before.parts if part.work.startswith(f"{it.work}/")]
+        if not owners:
+            return 0
+        owner = max(owners, key=lambda it: len(it.work))
+        above = len(owner.work) + 1
+        listed = entries_of(self.git, part.tree, self.deadline)
+        names = [f"{part.work}/{name}"[above:] for _, _, name in listed]
+        stored = self._stored_at(owner, names)
+        return sum(name not in stored and self._is_made_since(f"{owner.work}/{name}") for name in names)
 
     def _left_out(self, part: Part, after: Part | None) -> None:
         """Name the files without a stored content that changed."""
