@@ -151,3 +151,15 @@ def test_tree_after_a_call_may_be_more_than_there_is_room_for(tmp_path: Path, pr
     for name in "abcdefg":
         os.unlink(project / name)
     assert trees.store(str(project), PLENTY_S).parts
+
+
+def test_call_whose_tree_was_removed_for_room_before_it_began_has_none(tmp_path: Path, project: Path) -> None:
+    trees = store_of(tmp_path, cap_bytes=2500)
+    trees.begin(OpenCall("k", "run", trees.store(str(project), PLENTY_S)), str(project))
+    for number in range(4):
+        (project / str(number)).write_text(str(number) * 900)
+    tree = trees.store(str(project), PLENTY_S, after_call=True)
+    trees.end(str(project), "k")
+    with pytest.raises(CannotStore, match="begins anew"):
+        trees.begin(OpenCall("other", "run", tree), str(project))
+    assert trees.call(str(project), "other") is None

@@ -20,7 +20,7 @@ from sb.base.files import write_atomic
 from sb.base.sources import SYSTEM_CLOCK, Clock
 from sb.base.text import human_bytes
 from sb.store.trees.git_program import CannotStore, Deadline, Git, TooSlow, git_path, make_git_folder
-from sb.store.trees.open_calls import OpenCalls, StoredTree, token
+from sb.store.trees.open_calls import OpenCall, OpenCalls, StoredTree, token
 from sb.store.trees.part import Part, PartStoring, Rules
 from sb.store.trees.pipes import Pipes
 from sb.store.trees.repository_files import repository_of
@@ -31,6 +31,7 @@ DAY_S = 86_400.0
 _MOST_NESTED = 50  # repositories in one project
 _LATEST, _FULL, _SLOW, _EXPIRED = "latest.json", "full", "slow", ".expired"
 _PAUSE_S = 0.002
+_MOST_LOCKED_S = 0.5  # to wait for another process
 _OVER = 2  # times the room of a project, for the tree after a call
 _MOST_PARTS = 64  # before those that nothing refers to are looked for
 _YOUNG_S = 3600.0
@@ -211,6 +212,24 @@ class TreeStore(OpenCalls):
                 result[project or home.name] = why
         return result
 
+    def begin(self, call: OpenCall, project: str) -> None:
+        """Keep the tree of a call until it is reported; a key that is there already is left as it is.
+
+        Raises:
+            CannotStore: it cannot be kept, or the last call before it has made room meanwhile.
+        """
+        if call.tree is None:
+            super().begin(call, project)
+            return
+        home = self.home_of(project)
+        try:
+            with self._locked_home(home, Deadline.after(self._clock, _MOST_LOCKED_S)):
+                if not self._latest(home):
+                    raise CannotStore("the store of trees was full and begins anew")
+                super().begin(call, project)
+        except OSError as error:
+            raise CannotStore(f"the tree cannot be stored: {error.strerror or error}") from None
+
     def project_of(self, key: str) -> str:
         """The project of a call that is not reported; "" for none."""
         homes = (home for home in self._homes() if KEY.fullmatch(key) and (home / "open" / key).exists())
@@ -223,8 +242,12 @@ class TreeStore(OpenCalls):
         with suppress(FileNotFoundError):
             self._open_path(project, key).unlink()
         if self._bytes_of(home) > self.cap_bytes and not self.open_keys(project):
-            with suppress(OSError, TooSlow), self._locked_home(home, Deadline.after(self._clock, 0.5)):
-                remove_contents(home)
+            with (
+                suppress(OSError, TooSlow),
+                self._locked_home(home, Deadline.after(self._clock, _MOST_LOCKED_S)),
+            ):
+                if not self.open_keys(project):  # another may have begun meanwhile
+                    remove_contents(home)
 
     def expire_daily(self) -> None:
         """Remove projects that nobody works in, at most once a day; what cannot be removed stays for the next time."""
@@ -270,7 +293,7 @@ class TreeStore(OpenCalls):
 
     def _remove(self, home: Path) -> bool:
         """Remove a project's trees unless they are in use."""
-        with suppress(OSError, TooSlow), self._locked_home(home, Deadline.after(self._clock, 0.5)):
+        with suppress(OSError, TooSlow), self._locked_home(home, Deadline.after(self._clock, _MOST_LOCKED_S)):
             shutil.rmtree(home)
             return True
         return False
