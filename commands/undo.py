@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +12,7 @@ from sb.commands.diagnostics import note
 from sb.commands.options import As, AsJson, Yes, single
 from sb.commands.session import decider, runtime
 from sb.commands.terminal import fits_terminal
+from sb.commands.undo_in_part import exit_in_part
 
 from sb.base.repository import project_folder
 from sb.base.secrets.redaction import one_line
@@ -154,7 +154,7 @@ def _one(
     if undone.state != "reversed":
         raise typer.Exit(_EXITS.get(undone.state, ExitCode.FAILED))
     if not path:
-        _exit_in_part([ref], opened)
+        exit_in_part([ref], opened)
 
 
 def _last_of(opened: Runtime, path: str) -> MutationRef:
@@ -261,6 +261,7 @@ def _show(plans: list[Plan], opened: Runtime, *, as_json: bool) -> None:
             output.line(_sentence(plan, opened))
     if not any(plan.ok for plan in plans):
         raise typer.Exit(ExitCode.FAILED)
+    exit_in_part([plan.ref for plan in plans], opened)
 
 
 def _sentence(plan: Plan, opened: Runtime) -> str:
@@ -312,18 +313,7 @@ def _undo(
         note(f"{left} of {len(refs)} were not reversed")
         in_part = any(undone.state == "in part" for undone in done)
         raise typer.Exit(ExitCode.IN_PART if in_part else ExitCode.FAILED)
-    _exit_in_part(refs, opened)
-
-
-def _exit_in_part(refs: Sequence[MutationRef], opened: Runtime) -> None:
-    """Name what undone calls changed beside what was restored, and exit as for a part; return if there is nothing."""
-    from sb.present.undo import not_restored
-
-    lines = [line for ref in refs for line in not_restored(ref, opened.log)]
-    for line in lines:
-        note(line)
-    if lines:
-        raise typer.Exit(ExitCode.IN_PART)
+    exit_in_part(refs, opened)
 
 
 def _confirm(plans: Sequence[Plan], opened: Runtime, *, yes: bool) -> None:

@@ -16,7 +16,7 @@ from sb.base.text import counted, human_bytes, shorten
 from sb.errors import ExitCode, NotFoundError, UsageError
 from sb.kernel.recovery_loop.purging import purge
 from sb.kernel.recovery_loop.variants import snapshot_of
-from sb.present.undo import about, entry_row
+from sb.present.undo import about, entry_row, not_restored
 from sb.runtime.parts import open_authority, open_snapshots, open_trees
 from sb.tools.roots import absolute
 
@@ -51,14 +51,16 @@ def show_snapshot(opened: Runtime, ref: MutationRef, path: str, *, as_json: bool
             for entry in entries
         ]
         output.emit_json({"mutation": ref.to_dict(), "about": lines, "entries": rows})
-        return
-    for line in lines:
-        output.line(line)
-    if pack is not None:
-        output.line(f"snapshot: {human_bytes(pack.size)}, {human_bytes(pack.stored_bytes)} on disk")
-        output.table(["kind", "mode", "size", "path"], [entry_row(entry) for entry in entries])
-    elif snapshot is None:
-        note("it has no snapshot")
+    else:
+        for line in lines:
+            output.line(line)
+        if pack is not None:
+            output.line(f"snapshot: {human_bytes(pack.size)}, {human_bytes(pack.stored_bytes)} on disk")
+            output.table(["kind", "mode", "size", "path"], [entry_row(entry) for entry in entries])
+        elif snapshot is None:
+            note("it has no snapshot")
+    if not_restored(ref, opened.log):  # named above
+        raise typer.Exit(ExitCode.IN_PART)
 
 
 def _content(snapshots: SnapshotStore, key: str, path: str) -> None:

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from sb.store.trees import watching
+from sb.store.trees.open_calls import StoredTree
 from sb.store.trees.part import Rules
-from sb.store.trees.store import StoredTree, TreeStore
+from sb.store.trees.store import TreeStore
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="inotify is of Linux")
 PLENTY_S = 60.0

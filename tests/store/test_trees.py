@@ -13,11 +13,13 @@ import pytest
 from sb.base.sources import SYSTEM_CLOCK
 from sb.store.pack_file import ABSENT, FOLDER
 from sb.store.trees import git_program
-from sb.store.trees.difference import Bounds, Comparing, Difference
+from sb.store.trees.bounds import Bounds
+from sb.store.trees.difference import Comparing, Difference
 from sb.store.trees.git_program import CannotStore, Deadline, TooSlow
 from sb.store.trees.left_out import LARGE
+from sb.store.trees.open_calls import OpenCall, StoredTree
 from sb.store.trees.part import Rules
-from sb.store.trees.store import OpenCall, StoredTree, TreeStore
+from sb.store.trees.store import TreeStore
 
 PLENTY_S = 60.0
 
@@ -307,6 +309,16 @@ def test_repository_that_a_call_made_in_a_folder_with_stored_files_is_taken_out(
     (project / "src" / "b").unlink()
     found = {entry.path: content for entry, content in compared(trees, again).before}
     assert found[str(project / "src" / "b")] == b"b"
+
+
+def test_new_files_of_a_folder_that_became_a_repository_are_named(trees: TreeStore, project: Path) -> None:
+    before = trees.store(str(project), PLENTY_S)
+    subprocess.run(["git", "init", "-q", project / "src"], check=True)
+    (project / "src" / "deep").mkdir()
+    for name in ("new", "deep/new"):
+        (project / "src" / name).write_text("new")
+    result = compared(trees, before, most=60)
+    assert result.unstored == {str(project / "src"): "has 2 new paths in it, and became a repository"}
 
 
 def test_repository_that_was_moved_into_an_older_folder_is_named(trees: TreeStore, project: Path) -> None:

@@ -14,7 +14,10 @@ from pathlib import Path
 import pytest
 
 from sb.base.files import read_regular
+from sb.base.sources import SteeredClock
+from sb.store.trees.git_program import Deadline, TooSlow
 from sb.store.trees.left_out import ODD_KIND
+from sb.store.trees.pipes import Pipes
 from sb.store.trees.store import TreeStore
 from tests.store.test_trees import PLENTY_S, compared, project, trees
 
@@ -156,3 +159,13 @@ def test_reading_a_regular_file_never_waits(tmp_path: Path) -> None:
     for path, follow in (("pipe", True), ("pipe", False), ("link", True), ("other", False), (".", True)):
         with pytest.raises(OSError, match=r"regular|symbolic|directory"):
             read_regular(str(tmp_path / path), follow=follow)
+
+
+def test_looking_for_pipes_ends_when_there_is_no_more_time(tmp_path: Path) -> None:
+    for number in range(500):
+        (tmp_path / str(number)).touch()
+    clock = SteeredClock()
+    deadline = Deadline.after(clock, 1.0)
+    clock.sleep(2.0)
+    with pytest.raises(TooSlow):
+        Pipes(str(tmp_path)).look(deadline.left)

@@ -11,10 +11,12 @@ import pytest
 
 from sb.base.sources import SYSTEM_CLOCK
 from sb.store.pack_file import FOLDER
-from sb.store.trees.difference import Bounds, Difference
+from sb.store.trees.bounds import Bounds
+from sb.store.trees.difference import Difference
 from sb.store.trees.git_program import CannotStore, Deadline
 from sb.store.trees.on_disk import compare_with_disk
-from sb.store.trees.store import OpenCall, StoredTree, TreeStore
+from sb.store.trees.open_calls import OpenCall, StoredTree
+from sb.store.trees.store import TreeStore
 from tests.store.test_trees import PLENTY_S, compared, project, store_of, trees
 
 __all__ = ["project", "trees"]  # fixtures
@@ -121,7 +123,7 @@ def test_of_more_than_the_bounds_what_is_gone_comes_first_and_the_rest_is_named(
     else:
         few, small = compared(trees, before, most=3), compared(trees, before, most_bytes=600)
     found = [entry.path.removeprefix(f"{project}/") for entry, _ in few.before]
-    assert found == ["gone", "gone/x", "src/0"]
+    assert found == ["gone", "gone/x", "src/0", "src/1", "src/2"]
     assert {str(project / "large"), str(project / "src" / "4")} <= few.unstored.keys()
     assert str(project / "gone" / "x") in [entry.path for entry, _ in small.before]
     assert small.unstored[str(project / "large")].endswith("(undo.call_max_bytes)")
@@ -149,3 +151,15 @@ def test_tree_after_a_call_may_be_more_than_there_is_room_for(tmp_path: Path, pr
     for name in "abcdefg":
         os.unlink(project / name)
     assert trees.store(str(project), PLENTY_S).parts
+
+
+def test_call_whose_tree_was_removed_for_room_before_it_began_has_none(tmp_path: Path, project: Path) -> None:
+    trees = store_of(tmp_path, cap_bytes=2500)
+    trees.begin(OpenCall("k", "run", trees.store(str(project), PLENTY_S)), str(project))
+    for number in range(4):
+        (project / str(number)).write_text(str(number) * 900)
+    tree = trees.store(str(project), PLENTY_S, after_call=True)
+    trees.end(str(project), "k")
+    with pytest.raises(CannotStore, match="begins anew"):
+        trees.begin(OpenCall("other", "run", tree), str(project))
+    assert trees.call(str(project), "other") is None

@@ -37,6 +37,7 @@ from sb.hosts.confinement.repositories import (
     modules_of,
     named_by,
 )
+from sb.store.trees.known_settings import KnownSettings
 
 _MOST_SHOWN = 200  # characters of a key's value
 _MOST_TEXT = 4 << 20  # bytes of all configurations of a watch
@@ -79,6 +80,11 @@ class Watch:
     def known(self) -> set[str]:
         """Settings and hooks that were there, or that calls were let make."""
         return {*self.settings, *self.hooks, *self.approved}
+
+    def settings_of(self, project: str) -> KnownSettings:
+        """The settings of a project that undo may bring back."""
+        paths = {**dict.fromkeys(self.known, ""), **self.settings}
+        return KnownSettings((project, *self.started), PROJECT_SETTINGS, _OF_GIT, paths)
 
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> Watch | None:

@@ -229,7 +229,10 @@ def _with_snapshot(
         from sb.hosts.hooks.reporting import Reports
 
         Reports(session).end_background()
-    with with_extra(stored):
+        if confined:
+            with contextlib.suppress(OSError):  # which ends the call when it is opened
+                session.confining.make_settings()
+    with with_extra(stored, session):
         result = announce(stored)
     if "tree" in stored.args and not _is_decided(result):
         named = with_snapshot(call, governed, session)
@@ -237,14 +240,14 @@ def _with_snapshot(
             named.tool_id in KEPT_TOOLS
         ):  # a tree that takes too long is not needed: the line names its changes
             stored = named
-            with with_extra(stored):
+            with with_extra(stored, session):
                 result = announce(stored)
     if stored.tool_id in KEPT_TOOLS and not _is_decided(result):
         loses = any(change.loses() for change in call.effects.changes.changes or ())
         loses = loses and not stored.args.get("partly")
         no_room = loses and session.files.too_large(stored.args["paths"])
         stored = with_part(unkept(governed, str(result.error_message), no_room=no_room), session)
-        with with_extra(stored):
+        with with_extra(stored, session):
             result = announce(stored)
     if stored.tool_id == KEPT_IN_PART and result.rule.startswith(_NOT_STORED):
         stored = unkept(governed, str(result.error_message))

@@ -19,6 +19,7 @@ LONGEST_LOGGED_TEXT = 4096  # characters of one string
 LONGEST_NAME = 64  # characters of an argument's name that nobody declared
 SHORTEST_SECRET = 3
 MOST_SECRETS = 500
+_MOST_FIELDS = 50  # of an object that is logged without some of them
 LONGEST_LOGGED_VALUE = 65_536  # bytes of all arguments, or of a result
 
 
@@ -104,7 +105,9 @@ def clipped(value: Any) -> Any:
 
 
 def loggable(value: Any, size: int) -> Any:
-    """The value as a log row holds it: whole when small, clipped when long, only its size when it has too many parts.
+    """The value as a log row holds it: whole when small, clipped when long; of too many parts, the size.
+
+    Of an object with too many parts its largest fields are left out, so that a long list hides no other field.
 
     Args:
         size: bytes of its canonical form.
@@ -112,6 +115,11 @@ def loggable(value: Any, size: int) -> Any:
     if size <= LONGEST_LOGGED_TEXT:
         return value
     cut = clipped(redact(value))  # in this order: half a secret would no longer be recognised as one
+    if isinstance(cut, dict) and len(cut) <= _MOST_FIELDS:
+        for name in sorted(cut, key=lambda name: _rough_size(cut[name]), reverse=True):
+            if _rough_size(cut) <= LONGEST_LOGGED_VALUE:
+                break
+            cut = {**cut, name: f"({_rough_size(cut[name]):,} bytes)"}
     return cut if _rough_size(cut) <= LONGEST_LOGGED_VALUE else f"({size:,} bytes)"
 
 

@@ -160,10 +160,11 @@ def plan_in_part(changes: Sequence[Change], area: Area, most: int) -> PartPlan:
             keep.update(dict.fromkeys(planned.keep))
             left = Limits(left.max_bytes - planned.size, left.max_files - planned.files)
         elif planned.refused is not None and (entries := _entries_of(change, area)):
-            if len(keep) + len(lost) + len(waiting) + len(entries) <= most:
-                waiting += entries
-            else:
+            room = most - len(keep) - len(lost) - len(waiting)
+            if room < len(entries):  # the rest of them is named by their folder
                 lost[change.path] = f"{planned.why}; it has more than {most} entries"
+                room -= 1
+            waiting += entries[max(0, len(entries) - room) :]
         elif os.path.lexists(change.path):
             lost[change.path] = planned.why or "is made again by a build, and more than a snapshot holds"
     return PartPlan(tuple(keep), lost)

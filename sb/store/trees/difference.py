@@ -16,10 +16,11 @@ from sb.base.files import is_folder
 from sb.base.text import counted, human_bytes
 from sb.base.values.frozen import mutable
 from sb.store.pack_file import ABSENT, FILE, FOLDER, LINK, Entry
+from sb.store.trees.bounds import Bounds, beyond
 from sb.store.trees.git_program import CannotStore, Deadline, Git, entries_of, present
+from sb.store.trees.open_calls import StoredTree
 from sb.store.trees.part import Part
 from sb.store.trees.repository_files import LINKED, OPERATIONS, Stored, commits_of, names_objects
-from sb.store.trees.store import StoredTree
 
 LINK_MODE, FOLDER_MODE, GITLINK_MODE = "120000", "040000", "160000"
 _EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # the id of an empty tree
@@ -42,13 +43,6 @@ class Difference(NamedTuple):
     @property
     def changed(self) -> bool:
         return bool(self.before or self.unstored)
-
-
-class Bounds(NamedTuple):
-    """The most that one difference may hold: bytes of contents, and paths."""
-
-    max_bytes: int = 64 << 20
-    max_paths: int = 2000
 
 
 class Raw(NamedTuple):
@@ -103,6 +97,10 @@ class Comparing:
             top = f"{part.work}/.git" if self._was_folder(part.work) else part.work
             if not self._made(top, moved=part.tree in gone) and top.endswith("/.git"):
                 self._unstored[top] = "is older than the call, and was elsewhere before"
+            elif top.endswith("/.git") and (number := self._new_in(part)):
+                self._unstored[part.work] = (
+                    f"has {counted(number, 'new path')} in it, and became a repository"
+                )
         self._note_made()
         self._trim()
         contents = self._contents(set(self._blobs.values()))
@@ -163,6 +161,18 @@ class Comparing:
             ):
                 return True
         return False
+
+    def _new_in(self, part: Part) -> int:
+        """The number of new files in a folder that became a repository; others may have been ignored there before."""
+        owners = [it for it in self.before.parts if part.work.startswith(f"{it.work}/")]
+        if not owners:
+            return 0
+        owner = max(owners, key=lambda it: len(it.work))
+        above = len(owner.work) + 1
+        listed = entries_of(self.git, part.tree, self.deadline)
+        names = [f"{part.work}/{name}"[above:] for _, _, name in listed]
+        stored = self._stored_at(owner, names)
+        return sum(name not in stored and self._is_made_since(f"{owner.work}/{name}") for name in names)
 
     def _left_out(self, part: Part, after: Part | None) -> None:
         """Name the files without a stored content that changed."""
@@ -282,7 +292,7 @@ class Comparing:
             while (above := os.path.dirname(top)) in made:
                 top = above
             groups.setdefault(top if top != path or is_folder(top) else os.path.dirname(top), []).append(path)
-        room = self.bounds.max_paths - len(self._entries)
+        room = self.bounds.max_paths - sum(map(os.path.lexists, self._entries))
         for folder, paths in sorted(groups.items(), key=lambda group: len(group[1])):
             room -= len(paths)
             if room < 0:
@@ -406,24 +416,10 @@ class Comparing:
             self._blobs[entry.path] = blob
 
     def _trim(self) -> None:
-        """Leave out what is more than the bounds, and name it: what is gone comes first, then what is the smallest."""
+        """Leave out what is more than the bounds, and name it."""
         sizes = self._sizes(set(self._blobs.values()))
-
-        def weight(path: str) -> tuple[bool, int, list[str]]:
-            return os.path.lexists(path), sizes.get(self._blobs.get(path, ""), 0), path.split("/")
-
-        fitting, total, dropped, counted = 0, 0, dict[str, str](), {""}
-        for path in sorted(self._entries, key=weight):
-            blob = self._blobs.get(path, "")
-            size = 0 if blob in counted else sizes.get(blob, 0)
-            if fitting >= self.bounds.max_paths:
-                dropped[path] = "is one path too many for a snapshot (undo.call_max_files)"
-            elif total + size > self.bounds.max_bytes:
-                dropped[path] = "is too large for what a snapshot holds (undo.call_max_bytes)"
-            else:
-                fitting += 1
-                counted.add(blob)
-                total += size
+        blobs = {path: self._blobs.get(path, "") for path in self._entries}
+        dropped = beyond(self.bounds, blobs, sizes)
         for path in dropped:
             del self._entries[path]
             self._blobs.pop(path, None)

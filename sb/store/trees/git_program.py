@@ -239,7 +239,7 @@ class Running:
                 os.set_blocking(process.stdin.fileno(), False)
                 waiting.register(process.stdin, selectors.EVENT_WRITE)
             while waiting.get_map():
-                for key, _ in waiting.select(self._wait_s(deadline.left(), patience)):
+                for key, _ in waiting.select(self._wait_s(deadline, patience)):
                     if key.data is None:
                         view = view[_written(key.fd, view) :]
                         if not view and process.stdin is not None:
@@ -253,16 +253,18 @@ class Running:
                     raise CannotStore(f"git {self._name} answers more than can be read")
         return bytes(out), bytes(err)
 
-    def _wait_s(self, left: float, patience: float) -> float:
+    def _wait_s(self, deadline: Deadline, patience: float) -> float:
         """Seconds to wait for git, which is let go on first where it may wait at a pipe.
 
         Args:
-            left: seconds that it has. patience: when it has no more than so many, pipes are looked for.
+            patience: when it has no more than so many seconds, pipes are looked for.
         """
+        left = deadline.left()
         if self._pipes is None:
             return left
         if left <= patience:
-            self._pipes.look()
+            self._pipes.look(deadline.left)
+            left = deadline.left()
         self._pipes.wake()
         if self._pipes.known:
             return min(left, _BETWEEN_WAKING_S)

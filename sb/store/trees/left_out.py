@@ -1,4 +1,4 @@
-"""Files of a work folder that are not stored, and why."""
+"""Files of a work folder, and repositories in it, that are not stored, and why."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import stat
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from sb.base.files import is_folder
 from sb.store.trees.git_program import CannotStore, TooSlow
 from sb.store.trees.repository_files import Signature, signature_of
 
@@ -18,6 +19,7 @@ CREDENTIAL, LARGE, ODD_KIND, ODD_NAME, UNREADABLE, UNSTEADY = (
     "cannot be read",
     "changed while it was stored",
 )
+_MOST_LOOKED_AT = 20_000  # entries of repositories that are not stored
 _MOST_UNSTEADY = 20  # files; where more cannot be stored, something else is wrong
 
 
@@ -46,6 +48,35 @@ def is_odd(status: os.stat_result) -> bool:
 def left_out_of(why: str, status: os.stat_result) -> LeftOut:
     """A file that is not stored; what passes through a pipe does not change it."""
     return LeftOut(why, (0, 0, 0, status.st_ino) if is_odd(status) else signature_of(status))
+
+
+def changed_repositories(folders: Sequence[str], since: float) -> dict[str, str]:
+    """The repositories that were not stored and are gone or changed since a time, with the reason; a few are looked at whole."""
+    left, named = _MOST_LOOKED_AT, dict[str, str]()
+    for folder in folders:
+        if not is_folder(folder):
+            named[folder] = "is gone, and was one repository too many to be stored"
+            continue
+        waiting = [folder]
+        while waiting and left > 0 and folder not in named:
+            place = waiting.pop()
+            try:
+                left -= 1
+                is_changed = os.lstat(place).st_ctime >= since
+                with os.scandir(place) as entries:
+                    for entry in entries:
+                        left -= 1
+                        if entry.is_dir(follow_symlinks=False):
+                            waiting.append(entry.path)
+                        else:
+                            is_changed = is_changed or entry.stat(follow_symlinks=False).st_ctime >= since
+            except OSError:
+                is_changed = True
+            if is_changed:
+                named[folder] = "changed, and was one repository too many to be stored"
+        if waiting and folder not in named:
+            named[folder] = "may have changed, and was one repository too many to be stored"
+    return named
 
 
 def failing(names: Sequence[str], store: Callable[[Sequence[str]], None]) -> list[str]:

@@ -14,12 +14,13 @@ from hashlib import sha1
 
 from sb.base.files import is_behind_link, is_folder, read_regular
 from sb.base.values.frozen import mutable
-from sb.store.trees.difference import FOLDER_MODE, GITLINK_MODE, LINK_MODE, Bounds, Comparing, Difference, Raw
+from sb.store.trees.bounds import Bounds
+from sb.store.trees.difference import FOLDER_MODE, GITLINK_MODE, LINK_MODE, Comparing, Difference, Raw
 from sb.store.trees.git_program import CannotStore, Deadline, Git, entries_of
 from sb.store.trees.left_out import left_out_of
+from sb.store.trees.open_calls import StoredTree
 from sb.store.trees.part import Part
 from sb.store.trees.repository_files import LINKED, Stored, repository_of, repository_signatures, signature_of
-from sb.store.trees.store import StoredTree
 
 _LONGEST = 64 << 20  # bytes of a file whose content is compared
 _BETWEEN_LOOKS = 200  # files, at the clock

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import field
 
@@ -18,6 +18,7 @@ _READ = frozenset((".gitignore", ".gitattributes", ".gitmodules"))
 _WRITER = os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 _READER = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 _MOST_ENTRIES = 2_000_000
+_BETWEEN_LOOKS = 200  # entries, at the clock
 
 
 @mutable
@@ -38,8 +39,12 @@ class Pipes:
         read = (name for name in names if os.path.basename(name) in _READ or "/.git/" in f"/{name}")
         return cls(work, {f"{work}/{name}": None for name in read})
 
-    def look(self) -> None:
-        """Find all of them, once; also in nested repositories, which git looks into."""
+    def look(self, check: Callable[[], object]) -> None:
+        """Find all of them, once; also in nested repositories, which git looks into.
+
+        Args:
+            check: raises when there is no more time.
+        """
         if self.looked:
             return
         self.looked, waiting, seen = True, [self.work], 0
@@ -49,6 +54,8 @@ class Pipes:
             with suppress(OSError), os.scandir(folder) as entries:
                 for entry in entries:
                     seen += 1
+                    if seen % _BETWEEN_LOOKS == 0:
+                        check()
                     if entry.is_dir(follow_symlinks=False):
                         own = folder == self.work and entry.name == ".git"  # which git does not look into
                         if not own and not (in_repository and entry.name == "objects"):

@@ -13,60 +13,29 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from sb.base.files import write_atomic
 from sb.base.sources import SYSTEM_CLOCK, Clock
 from sb.base.text import human_bytes
-from sb.errors import StoreCorrupt, UsageError
 from sb.store.trees.git_program import CannotStore, Deadline, Git, TooSlow, git_path, make_git_folder
+from sb.store.trees.open_calls import OpenCall, OpenCalls, StoredTree, token
 from sb.store.trees.part import Part, PartStoring, Rules
 from sb.store.trees.pipes import Pipes
 from sb.store.trees.repository_files import repository_of
-from sb.store.trees.running import KEY, remove_contents, young_keys
+from sb.store.trees.running import KEY, remove_contents
 from sb.store.trees.watching import Watch
 
 DAY_S = 86_400.0
 _MOST_NESTED = 50  # repositories in one project
 _LATEST, _FULL, _SLOW, _EXPIRED = "latest.json", "full", "slow", ".expired"
 _PAUSE_S = 0.002
+_MOST_LOCKED_S = 0.5  # to wait for another process
 _OVER = 2  # times the room of a project, for the tree after a call
 _MOST_PARTS = 64  # before those that nothing refers to are looked for
 _YOUNG_S = 3600.0
-_TRIED_AGAIN_S = _AWAITED_S = 600.0
-
-
-class StoredTree(NamedTuple):
-    """A project as it was stored.
-
-    Args:
-        project: absolute. at: seconds since the epoch, before the first look, by the clock of files.
-        parts: the project, then the repositories in it.
-        nested_left_out: repositories in it that are too many to store.
-    """
-
-    project: str
-    at: float
-    parts: tuple[Part, ...]
-    nested_left_out: tuple[str, ...] = ()
-
-
-class OpenCall(NamedTuple):
-    """A call that has a stored tree and no report yet.
-
-    Args:
-        tree: before it; None where none could be stored. why: the reason of that.
-        session: the run of the call.
-        overlapping: keys of other calls that were open when it began.
-    """
-
-    key: str
-    session: str
-    tree: StoredTree | None
-    why: str = ""
-    overlapping: tuple[str, ...] = ()
+_TRIED_AGAIN_S = 600.0
 
 
 class TreesSize(NamedTuple):
@@ -77,7 +46,7 @@ class TreesSize(NamedTuple):
     cap: int
 
 
-class TreeStore:
+class TreeStore(OpenCalls):
     """Trees of projects, and the calls that wait for a second one.
 
     Args:
@@ -96,11 +65,10 @@ class TreeStore:
         keep_days: float = 14,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        self.folder = folder
+        super().__init__(folder, clock)
         self.rules = rules
         self.cap_bytes = cap_bytes
         self._keep_s = keep_days * DAY_S
-        self._clock = clock
 
     def store(
         self, project: str, seconds: float, *, by_watch: bool = False, after_call: bool = False
@@ -166,7 +134,8 @@ class TreeStore:
         before = {part.work: part for part in known}
         parts, waiting, skipped = list[Part](), [project], list[str]()
         while waiting:
-            work = waiting.pop(0)
+            work = min(waiting, key=lambda path: path not in before)  # new ones push out none that was stored
+            waiting.remove(work)
             if len(parts) > _MOST_NESTED:
                 skipped.append(work)
                 continue
@@ -197,7 +166,7 @@ class TreeStore:
     def _storing(
         self, project: str, work: str, home: Path, before: Part | None, deadline: Deadline, begun: float
     ) -> PartStoring:
-        name = home / f"part-{_token(work)}"
+        name = home / f"part-{token(work)}"
         with suppress(FileNotFoundError):
             os.unlink(f"{name}.index.lock")  # of a process that was killed: this one holds the project's lock
         if not os.path.exists(f"{name}.index"):
@@ -244,80 +213,22 @@ class TreeStore:
         return result
 
     def begin(self, call: OpenCall, project: str) -> None:
-        """Keep the tree of a call until it is reported; a key that is there already is left as it is."""
-        path = self._open_path(project, call.key)
-        if path.exists():
-            return
-        home = self.home_of(project)
-        fields: dict[str, Any] = {"session": call.session, "why": call.why, "overlapping": call.overlapping}
-        if call.tree is not None:
-            fields |= {"at": call.tree.at, "skipped": call.tree.nested_left_out}
-            fields["parts"] = [self._write_part(home, part.content()) for part in call.tree.parts]
-        try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_atomic(path, json.dumps(fields).encode(), durable=False)
-        except OSError as error:
-            raise CannotStore(f"the tree cannot be stored: {error.strerror or error}") from None
-
-    def call(self, project: str, key: str) -> OpenCall | None:
-        """A call that waits for its second tree; None if it does not.
+        """Keep the tree of a call until it is reported; a key that is there already is left as it is.
 
         Raises:
-            StoreCorrupt: what was stored of it cannot be read.
+            CannotStore: it cannot be kept, or the last call before it has made room meanwhile.
         """
-        try:
-            fields = json.loads(self._open_path(project, key).read_bytes())
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError) as error:
-            raise StoreCorrupt(f"the stored tree of {key} cannot be read: {error}") from None
-        tree = None
-        if "parts" in fields:
-            parts = tuple(self._read_parts(self.home_of(project), fields["parts"]))
-            tree = StoredTree(project, float(fields["at"]), parts, tuple(fields["skipped"]))
-        return OpenCall(key, fields["session"], tree, fields["why"], tuple(fields["overlapping"]))
-
-    def open_keys(self, project: str) -> list[str]:
-        """The keys of calls of a project that are not reported; after a day nobody reports one any more."""
-        return young_keys(self.home_of(project) / "open", self._clock.now())
-
-    def _is_awaited(self, project: str) -> bool:
-        """True while a call with a tree may soon be reported; one that was lost does not hold up others for long."""
-        recent = young_keys(self.home_of(project) / "open", self._clock.now(), _AWAITED_S)
-        return any("parts" in self._open_fields(project, key) for key in recent)
-
-    def begun_since(self, project: str, key: str, at: float) -> list[str]:
-        """The keys of other calls of a project that began after a time and are not reported."""
-        result = []
-        for other in self.open_keys(project):
-            with suppress(OSError):
-                if other != key and self._open_path(project, other).stat().st_ctime >= at:
-                    result.append(other)
-        return result
-
-    def note_next(self, project: str, keys: Iterable[str], tree: StoredTree) -> None:
-        """Note a tree as the one that ends earlier calls, should no report of them come."""
+        if call.tree is None:
+            super().begin(call, project)
+            return
         home = self.home_of(project)
-        named = [self._write_part(home, part.content()) for part in tree.parts]
-        for key in keys:
-            fields = {"at": tree.at, "parts": named, "skipped": tree.nested_left_out}
-            self._change_open(project, key, {"next": fields}, once="next")
-
-    def next_tree(self, project: str, key: str) -> StoredTree | None:
-        """The first tree that was stored after a call's own; None if there is none yet."""
-        after = self._open_fields(project, key).get("next")
-        if not isinstance(after, dict):
-            return None
-        parts = tuple(self._read_parts(self.home_of(project), after["parts"]))
-        return StoredTree(project, float(after["at"]), parts, tuple(after.get("skipped", ())))
-
-    def note_background(self, project: str, key: str) -> None:
-        """Note that a call goes on after its report."""
-        self._change_open(project, key, {"background": True}, once="background")
-
-    def is_background(self, project: str, key: str) -> bool:
-        """True for a call that goes on after its report."""
-        return bool(self._open_fields(project, key).get("background"))
+        try:
+            with self._locked_home(home, Deadline.after(self._clock, _MOST_LOCKED_S)):
+                if not self._latest(home):
+                    raise CannotStore("the store of trees was full and begins anew")
+                super().begin(call, project)
+        except OSError as error:
+            raise CannotStore(f"the tree cannot be stored: {error.strerror or error}") from None
 
     def project_of(self, key: str) -> str:
         """The project of a call that is not reported; "" for none."""
@@ -325,26 +236,18 @@ class TreeStore:
         home = next(homes, None)
         return self._project_of(home) if home else ""
 
-    def _open_fields(self, project: str, key: str) -> dict[str, Any]:
-        with suppress(OSError, ValueError):
-            result = json.loads(self._open_path(project, key).read_bytes())
-            return result if isinstance(result, dict) else {}
-        return {}
-
-    def _change_open(self, project: str, key: str, fields: dict[str, Any], *, once: str) -> None:
-        if (known := self._open_fields(project, key)) and once not in known:
-            with suppress(OSError):
-                body = json.dumps(known | fields).encode()
-                write_atomic(self._open_path(project, key), body, durable=False)
-
     def end(self, project: str, key: str) -> None:
         """Forget the tree of a call; the last one that waits makes room, where there is too little."""
         home = self.home_of(project)
         with suppress(FileNotFoundError):
             self._open_path(project, key).unlink()
         if self._bytes_of(home) > self.cap_bytes and not self.open_keys(project):
-            with suppress(OSError, TooSlow), self._locked_home(home, Deadline.after(self._clock, 0.5)):
-                remove_contents(home)
+            with (
+                suppress(OSError, TooSlow),
+                self._locked_home(home, Deadline.after(self._clock, _MOST_LOCKED_S)),
+            ):
+                if not self.open_keys(project):  # another may have begun meanwhile
+                    remove_contents(home)
 
     def expire_daily(self) -> None:
         """Remove projects that nobody works in, at most once a day; what cannot be removed stays for the next time."""
@@ -390,7 +293,7 @@ class TreeStore:
 
     def _remove(self, home: Path) -> bool:
         """Remove a project's trees unless they are in use."""
-        with suppress(OSError, TooSlow), self._locked_home(home, Deadline.after(self._clock, 0.5)):
+        with suppress(OSError, TooSlow), self._locked_home(home, Deadline.after(self._clock, _MOST_LOCKED_S)):
             shutil.rmtree(home)
             return True
         return False
@@ -426,40 +329,12 @@ class TreeStore:
                 if path.name not in named and path.stat().st_mtime < before:
                     path.unlink()
 
-    def home_of(self, project: str) -> Path:
-        """The folder of a project's trees."""
-        return self.folder / _token(project)
-
-    def _open_path(self, project: str, key: str) -> Path:
-        if not KEY.fullmatch(key):
-            hint = "use [a-z0-9_.-]+, without a dot at the start"
-            raise UsageError(f"{key!r} is no valid snapshot key", hint)
-        return self.home_of(project) / "open" / key
-
     def _latest(self, home: Path) -> dict[str, Any]:
         try:
             result = json.loads((home / _LATEST).read_bytes())
         except (OSError, ValueError):
             return {}
         return result if isinstance(result, dict) else {}
-
-    def _read_parts(self, home: Path, names: Any) -> Iterator[Part]:
-        for name in names:
-            try:
-                yield Part.from_json((home / "parts" / str(name)).read_bytes())
-            except OSError as error:
-                raise StoreCorrupt(f"a stored tree cannot be read: {error}", "sb undo --purge") from None
-
-    def _write_part(self, home: Path, part: Part) -> str:
-        content = part.to_json()
-        name = sha256(content).hexdigest()
-        path = home / "parts" / name
-        if not path.exists():
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_atomic(path, content, durable=False)
-        else:
-            os.utime(path)  # in use, so that it is not swept
-        return name
 
     @contextmanager
     def _locked(self, project: str, deadline: Deadline) -> Iterator[Path]:
@@ -488,10 +363,6 @@ class TreeStore:
             yield
         finally:
             os.close(handle)
-
-
-def _token(path: str) -> str:
-    return sha256(os.fsencode(path)).hexdigest()[:24]
 
 
 def _changed_at(home: Path) -> float:

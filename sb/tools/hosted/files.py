@@ -135,8 +135,9 @@ class HostedFiles:
         if paths or not tree:
             self.take(paths, idempotency_key, extra=EXTRA.get(), hard_links=True)
         if tree and self.trees is not None:
-            why = self.trees.begin(tree, idempotency_key, SESSION.get())
-            if why and DESTROYS in stands_for:
+            destroys = DESTROYS in stands_for
+            why = self.trees.begin(tree, idempotency_key, SESSION.get(), whole=destroys)
+            if why and destroys:
                 self.trees.forget(tree, idempotency_key)
                 raise denied(f"the project's tree was not stored: {why}")
 

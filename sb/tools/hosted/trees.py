@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,14 +19,18 @@ from sb.tools.hosted.guarding import current_runtime
 if TYPE_CHECKING:
     from sb.store.packs import PackStore
     from sb.store.trees.difference import Difference
-    from sb.store.trees.store import OpenCall, StoredTree, TreeStore
+    from sb.store.trees.known_settings import KnownSettings
+    from sb.store.trees.open_calls import OpenCall, StoredTree
+from sb.store.trees.store import TreeStore
 
 # The call is over, and nobody waits for a verdict; but the hook that reports it has 20 seconds (hooks.deadline_seconds).
 MOST_REPORT_S = 9.0  # for the second tree
 _COMPARE_S = 4.0  # for the difference of both, and as long for that of the first one and what is on disk
-MOST_UNSTORED = 20  # paths named in one undo record
+MOST_UNSTORED = 20  # paths or folders named in one undo record
 COMMAND = "tree"  # what stores one in the background, of the file that hooks start with
 _WARM = "sb.hosts.hooks.snapshots.warm_tree"
+# Gives the settings of the project that were there before programs of the agent that may still run.
+KNOWN: ContextVar[Callable[[], KnownSettings | None]] = ContextVar("known", default=lambda: None)
 
 
 class TreeChange(NamedTuple):
@@ -52,8 +57,9 @@ class TreeChange(NamedTuple):
         """The fields of a report about it, besides the rows."""
         fields: dict[str, Any] = {"tree": False, "tree_why": self.why} if self.why else {"tree": True}
         if self.unstored:
-            named = sorted(self.unstored.items())[:MOST_UNSTORED]
-            fields["not_restored"] = [{"path": _shown(path), "why": why} for path, why in named]
+            fields["not_restored"] = [
+                {"path": _shown(path), "why": why} for path, why in named(self.unstored)
+            ]
         if self.overlapping:
             fields["overlapping"] = self.overlapping
         if not self.rows:
@@ -106,16 +112,22 @@ class HostedTrees:
     def _packs(self) -> PackStore:
         return self._open_packs()
 
-    def begin(self, project: str, key: str, session: str) -> str:
-        """Store the tree before a call, or note why there is none; returns that reason, or ""."""
+    def begin(self, project: str, key: str, session: str, *, whole: bool = False) -> str:
+        """Store the tree before a call, or note why there is none; returns that reason, or "".
+
+        Args:
+            whole: the call needs all of it, so that repositories that are too many to be stored are such a reason.
+        """
         from sb.base.sources import SYSTEM_CLOCK
         from sb.store.trees.git_program import TooSlow
+        from sb.store.trees.known_settings import known_in_both
+        from sb.store.trees.open_calls import OpenCall
         from sb.store.trees.running import running_keys
-        from sb.store.trees.store import OpenCall
 
         trees, tree, why = self._trees, None, ""
         others = tuple(other for other in trees.open_keys(project) if other != key)
         running = tuple(running_keys(trees.home_of(project), SYSTEM_CLOCK.now()))
+        known = KNOWN.get()()
         try:
             why = trees.recently_slow(project)
             tree = None if why else trees.store(project, self._seconds, by_watch=True)
@@ -127,12 +139,15 @@ class HostedTrees:
             why = error.message
             trees.note_slow(project, why)
         try:
-            trees.begin(OpenCall(key, session, tree, why, (*others, *running)), project)
+            known = known_in_both(known, KNOWN.get()())
+            trees.begin(OpenCall(key, session, tree, why, (*others, *running), known), project)
             if tree is not None:
                 trees.note_next(project, others, tree)
         except SBError as error:
             trees.note_slow(project, error.message)
             return error.message
+        if whole and tree is not None and tree.nested_left_out:
+            return f"{_shown(tree.nested_left_out[0])} is one repository too many to be stored"
         return why
 
     def forget(self, project: str, key: str) -> None:
@@ -191,7 +206,10 @@ class HostedTrees:
         try:
             if call.tree is None:
                 return TreeChange(why=call.why)
-            return self._change(call, call.tree, self._difference(call.tree, key, reported=reported), session)
+            difference = self._difference(call.tree, key, reported=reported)
+            if call.known is not None:
+                difference = _without_made(difference, call.known)
+            return self._change(call, call.tree, difference, session)
         except SBError as error:
             return TreeChange(why=error.message)
         finally:
@@ -233,8 +251,10 @@ class HostedTrees:
         """
         from sb.base.sources import SYSTEM_CLOCK
         from sb.shell.snapshots.git_index import tracked_digest
-        from sb.store.trees.difference import Bounds, Comparing
+        from sb.store.trees.bounds import Bounds
+        from sb.store.trees.difference import Comparing
         from sb.store.trees.git_program import Deadline
+        from sb.store.trees.left_out import changed_repositories
         from sb.store.trees.on_disk import compare_with_disk
 
         trees, project, bounds = self._trees, before.project, Bounds(*self._bounds)
@@ -245,11 +265,12 @@ class HostedTrees:
             deadline = Deadline.after(SYSTEM_CLOCK, _COMPARE_S)
             found = Comparing(git, before, after, bounds, deadline, tracked_digest).compare()
             over = set(after.nested_left_out) - set(before.nested_left_out)
-            named = dict.fromkeys(over, "is one repository too many to be stored")
-            return found._replace(unstored={**found.unstored, **named})
+            left = dict.fromkeys(over, "is one repository too many to be stored")
         except SBError as error:
-            deadline = Deadline.after(SYSTEM_CLOCK, _COMPARE_S)
-            return compare_with_disk(git, before, bounds, deadline, tracked_digest, error.message)
+            deadline, left = Deadline.after(SYSTEM_CLOCK, _COMPARE_S), {}
+            found = compare_with_disk(git, before, bounds, deadline, tracked_digest, error.message)
+        left |= changed_repositories(before.nested_left_out, before.at)
+        return found._replace(unstored={**found.unstored, **left})
 
     def _change(self, call: OpenCall, before: StoredTree, difference: Difference, session: str) -> TreeChange:
         rows, differing = self._rows(difference)
@@ -276,6 +297,34 @@ class HostedTrees:
         ]
         rows = [row(entry.path, now.get(entry.path)) for entry, _ in differing]
         return [item | tracked_by(item) for item in rows], differing
+
+
+def _without_made(difference: Difference, known: KnownSettings) -> Difference:
+    """The difference without settings that are not known; each of these is named."""
+    made = {entry.path for entry, content in difference.before if known.is_made(entry, content)}
+    before = tuple(item for item in difference.before if item[0].path not in made)
+    left = dict.fromkeys(made, "is a setting that a program of the agent may have made")
+    return difference._replace(before=before, unstored={**difference.unstored, **left})
+
+
+def named(unstored: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Paths with the reasons why they do not come back; of many, their number in each folder."""
+    if len(unstored) <= MOST_UNSTORED:
+        return sorted(unstored.items())
+    folders = dict[tuple[str, str], list[str]]()
+    for path, why in sorted(unstored.items()):
+        folders.setdefault((os.path.dirname(path), why), []).append(path)
+    rows = [
+        (folder, f"{counted(len(paths), 'path')} in it: each {why}") if len(paths) > 1 else (paths[0], why)
+        for (folder, why), paths in folders.items()
+    ]
+    if len(rows) <= MOST_UNSTORED:
+        return rows
+    left = [path for paths in [*folders.values()][MOST_UNSTORED - 1 :] for path in paths]
+    return [
+        *rows[: MOST_UNSTORED - 1],
+        (os.path.commonpath(left), f"{counted(len(left), 'path')} more below it"),
+    ]
 
 
 def too_slow(seconds: float) -> str:

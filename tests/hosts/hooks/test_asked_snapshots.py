@@ -168,3 +168,13 @@ def test_no_of_the_person_leaves_nothing_in_doubt(shop: Host) -> None:
 )
 def test_question_names_the_folder_and_why_it_is_not_stored(shop: Host, line: str, told: str) -> None:
     assert told in asked(shop, line).reason
+
+
+def test_folder_with_too_many_entries_is_lost_in_part_alone(shop: Host) -> None:
+    bash("mkdir many; echo KEY=1 > many/.env; seq 1200 | (cd many; xargs touch)", shop.project)
+    asked(shop, "rm -rf many")
+    perform(shop, "rm -rf many", "t1")
+    ((_, lines),) = listed(shop)
+    assert [line for line in lines if "entries" in line]
+    assert undo_all(shop) == ["reversed"]
+    assert len([*(shop.project / "many").iterdir()]) > 900

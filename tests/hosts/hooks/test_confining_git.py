@@ -111,6 +111,9 @@ def linked(repository: Host, monkeypatch: pytest.MonkeyPatch) -> Host:
     for name in ("../wt", "../wt2", "inner"):
         git(repository.project, "worktree", "add", "-q", name)
     (repository.project / "docs").mkdir()
+    for name in ("link", "docs/link"):
+        (repository.project / name).symlink_to(repository.project.parent / "wt")
+    (repository.project / "other").symlink_to(repository.project / "inner")
     return repository
 
 
@@ -118,7 +121,7 @@ def linked(repository: Host, monkeypatch: pytest.MonkeyPatch) -> Host:
 REMOVES = (
     "git worktree remove ../wt", "git worktree remove --force ../wt", "git worktree remove wt", "git worktree remove -f -- wt; ls", "cd docs && git worktree remove ../../wt",
     "git -C inner worktree remove wt", "cd ../wt && git worktree remove .", "git worktree remove $PWD/../wt", "git worktree remove \"$WT\"", "git worktree move ../wt ../wt3", "bash -c 'git worktree remove ../wt'",
-    "git worktree list | awk '{print $1}' | xargs -n1 git worktree remove", "for w in wt; do git worktree remove $w; done", "env A=1 git worktree remove ../wt",
+    "git worktree list | awk '{print $1}' | xargs -n1 git worktree remove", "for w in wt; do git worktree remove $w; done", "env A=1 git worktree remove ../wt", "git worktree remove link", "git worktree remove docs/link",
 )  # fmt: skip
 
 
@@ -136,6 +139,7 @@ def test_worktree_outside_is_named_before_git_deletes_it(command: str, linked: H
         "git worktree list",
         "git worktree prune",
         "git worktree remove ../nothing",
+        "git worktree remove other",
         "git remote remove wt",
         "echo git worktree remove ../wt",
     ],

@@ -63,3 +63,30 @@ def test_tree_that_is_larger_than_the_store_is_compared_with_what_is_on_disk(
     assert (lost.read_text(), undone.code) == ("only\n", 6)
     assert f"not restored: {host.project} (keeps what was made in it" in undone.err
     assert "in part" in sb("undo", "--list").out or "undone" in sb("undo", "--list").out
+
+
+def test_deleted_files_come_back_where_they_are_more_than_a_call_may_change(
+    sb: CommandLine, host: Host
+) -> None:
+    lost = prepare(host)
+    bash("seq 40 | (cd keep; xargs touch)", host.project)
+    host.configure("undo: {tree_ms: 60000, call_max_files: 9}\n")
+    run(host, program(host, LOSES + "pathlib.Path('cart.py').write_text('x')"), "t1")
+    assert not lost.exists()
+    undone = sb("undo", "--yes")
+    assert (undone.code, len([*lost.parent.iterdir()])) == (0, 42), undone.err
+
+
+def test_what_is_left_is_named_everywhere_however_many_files_the_call_changed(
+    sb: CommandLine, host: Host
+) -> None:
+    lost = prepare(host)
+    bash("seq 3000 | (cd keep; xargs touch)", host.project)
+    host.configure("undo: {tree_ms: 60000, call_max_files: 500}\n")
+    run(host, program(host, LOSES), "t1")
+    record = sb("undo", "--list").out.split()[-1]
+    answers = [sb("undo", "--dry-run"), sb("undo", "show", record), sb("undo", "--yes")]
+    assert [answer.code for answer in answers] == [6, 6, 6]
+    assert len([*lost.parent.iterdir()]) == 2499
+    named = f"not restored: {lost.parent} (503 paths in it: each is one path too many"
+    assert [named in answer.err + answer.out for answer in answers] == [True, True, True]

@@ -46,25 +46,28 @@ def made_folders(commands: Iterable[Sequence[str]], folder: str) -> Iterator[str
             yield _at(operands[2], folder)
 
 
-def moved_trees(commands: Iterable[Sequence[str]], root: str) -> Iterator[str]:
+def moved_trees(commands: Iterable[Sequence[str]], root: str, folder: str) -> Iterator[str]:
     """The linked worktrees that a line deletes or moves, real paths; all of a repository where it names none.
 
     Git forgets a worktree before all of its files are gone. So the line is not to fail halfway, for want of a right.
 
     Args:
-        commands: programs with their arguments. root: of the working tree that the line is in.
+        commands: programs with their arguments. root: of the working tree that the line is in. folder: where it runs.
     """
     for argv in commands:
         at = argv.index("worktree") if argv[0] == "git" and "worktree" in argv else len(argv)
         if "".join(argv[at + 1 : at + 2]) in ("remove", "move"):
             named = [word for word in argv[at + 2 :] if not word.startswith("-")]
-            yield from (tree for tree in linked_trees(root) if any(_may_name(word, tree) for word in named))
+            trees = linked_trees(root)
+            yield from (tree for tree in trees if any(_may_name(word, tree, folder) for word in named))
 
 
-def _may_name(word: str, tree: str) -> bool:
-    """True if git may take a word for a worktree: by the end of its path, or from a folder that is not known here."""
+def _may_name(word: str, tree: str, folder: str) -> bool:
+    """True if git may take a word for a worktree: by its path or the end of that, or from a folder that is not known here."""
+    if not is_literal(word):
+        return True
     name = os.path.basename(os.path.normpath(word))
-    return not is_literal(word) or name in (os.path.basename(tree), ".", "..")
+    return name in (os.path.basename(tree), ".", "..") or os.path.realpath(os.path.join(folder, word)) == tree
 
 
 def _files(argv: Sequence[str]) -> Iterator[str]:

@@ -154,7 +154,7 @@ class CallRights:
         profile = self.profile(needs.rows)
         folders = list(made_folders(commands, folder))
         made = [*folders, *made_files(commands, folder)]
-        trees = list(moved_trees(commands, self._root(folder)))
+        trees = list(moved_trees(commands, self._root(folder), folder))
         writes = [*call.written, *folders, *failure.get("writes", ()), *trees]
         beyond = [path for path in dict.fromkeys(map(_real, writes)) if not profile.may_write(path)]
         beyond = [path for path in beyond if not (is_made_settings(path) or _is_device(path))]

@@ -54,6 +54,7 @@ from sb.kernel.calls.approval import OUTSIDE_CONFINEMENT
 from sb.kernel.calls.call import AnsweredBy, Ask
 from sb.shell.places.sensitive import decisive_paths
 from sb.shell.snapshots.area import project_of_area, temporary_folders
+from sb.store.trees.known_settings import KnownSettings
 from sb.tools.hosted.contracts import WRITE_CONFIG
 from sb.tools.hosted.guarding import confiner_path
 
@@ -342,9 +343,7 @@ class Confining:
         """Note what is there before a call; returns the session's profile with the folders that can be held in their place."""
         if not self._project:
             return self.profile()
-        for folder in (self._project, *self._started) if self._run is None else ():
-            if make_settings(folder):
-                self._profiles.clear()  # it was judged by one without
+        self.make_settings()
         profile = self.profile()
         before, beside = self.store.watched(self._project), self._beside(confined)
         if before is None:
@@ -361,6 +360,17 @@ class Confining:
         if now != before:
             self.store.keep_watch(self._project, now)
         return self._held_by(now, profile)
+
+    def make_settings(self) -> None:
+        """Make the folders of settings that are missing, so that no command makes another; raises OSError."""
+        for folder in (self._project, *self._started) if self._project and self._run is None else ():
+            if make_settings(folder):
+                self._profiles.clear()  # it was judged by one without
+
+    def known_settings(self) -> KnownSettings | None:
+        """The settings that were there before confined programs that may still run; None where none may."""
+        before = self.store.watched(self._project) if self._project else None
+        return before.settings_of(self._project) if before is not None else None
 
     def _settle(self, nested: Sequence[str]) -> None:
         """Have every command that begins from now on hold the project in its place.

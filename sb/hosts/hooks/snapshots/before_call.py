@@ -37,7 +37,7 @@ from sb.shell.snapshots.local_effects import (
 from sb.shell.snapshots.overwriting import Change
 from sb.tools.hosted.contracts import KEPT, KEPT_IN_PART, KEPT_NETWORK, SHELL
 from sb.tools.hosted.files import EXTRA, PART, SESSION, HostedFiles
-from sb.tools.hosted.trees import TreeChange
+from sb.tools.hosted.trees import KNOWN, TreeChange
 
 _PATTERN = f"[{STAR}{QUESTION}{BRACKET}]"
 _GOES = frozenset(("cd", "pushd", "popd"))
@@ -334,14 +334,16 @@ def unkept(governed: GovernedCall, why: str, *, no_room: bool = False) -> Govern
 
 
 @contextmanager
-def with_extra(governed: GovernedCall) -> Iterator[None]:
-    """Let the snapshot of a call hold what undoing it needs besides its paths."""
+def with_extra(governed: GovernedCall, session: HookSession) -> Iterator[None]:
+    """Let the snapshot of a call hold what undoing it needs besides its paths, and no settings that programs made."""
     extra, part = EXTRA.set(governed.effects.changes.extra), PART.set(governed.part)
+    known = KNOWN.set(session.confining.known_settings if session.confines else KNOWN.get())
     try:
         yield
     finally:
         EXTRA.reset(extra)
         PART.reset(part)
+        KNOWN.reset(known)
 
 
 def report_of(call: NativeCall, pending: Intent, args: dict[str, Any], files: HostedFiles) -> Report:
