@@ -33,6 +33,7 @@ NONE_HERE = {
     "reveal": "nothing is hidden here",
     "choose": "there is nothing to choose from here",
 }
+TOGETHER = ("approve", "deny", "take_away")  # what marked records are decided by, all at once
 
 
 class Handled(Deciding):
@@ -49,6 +50,10 @@ class Handled(Deciding):
     def deciding(self) -> Handler[Any] | None:
         """The handler of what is decided now: that of what is marked, else of the record under the cursor."""
         return self.handler
+
+    def handler_for(self, action: str) -> Handler[Any] | None:
+        """The handler that an action of this id goes to: marks count for what can be decided together."""
+        return self.deciding if action in TOGETHER else self.handler
 
     def marked_references(self) -> Sequence[str]:
         """The references of what is marked, all of them `deciding`'s."""
@@ -74,11 +79,13 @@ class Handled(Deciding):
     def possible(self, action: Action) -> bool:
         name = action.id.partition("(")[0]
         if name in NONE_HERE:
-            return self.deciding is not None and self.deciding.possible(name)
+            handler = self.handler_for(name)
+            return handler is not None and handler.possible(name)
         return super().possible(action)
 
     def labels(self) -> Mapping[str, str]:
-        return self.deciding.labels if self.deciding else {}
+        handlers = {name: self.handler_for(name) for name in NONE_HERE}
+        return {name: it.labels[name] for name, it in handlers.items() if it and name in it.labels}
 
     def pointed_at(self) -> Pointed:
         return self.handler.pointed_at() if self.handler else None
@@ -98,13 +105,13 @@ class Handled(Deciding):
 
     def do(self, name: str) -> None:
         """Let the handler do the action of this id, if the record's kind has it."""
-        act = getattr(self.deciding, name, None)
+        act = getattr(self.handler_for(name), name, None)
         if act is None:
             self.console_app.say(NONE_HERE[name])
         elif name in ("reveal", "choose"):
             act()
         else:
-            act(self.marked_references())
+            act(self.marked_references() if name in TOGETHER else ())
 
     def action_approve(self) -> None:
         self.do("approve")

@@ -102,6 +102,7 @@ class InboxScreen(Filtering, Handled, Waiting):
     def refresh_records(self) -> None:
         if self._moves_on:  # what was decided is gone once it is counted again
             self.console_app.count_needs()
+            self._read_rest()
             return
         if self.console_app.inbox is None:  # what needs you comes first; the rest would slow it down
             if not self.is_reading("needs"):

@@ -176,6 +176,7 @@ RECOVERY = Kind[Item](
     faces={
         "table": "state,left,agent,tool,why,id",
         "list": "badge,call,who,when",
+        "plain": "id,badge,call,who,when,why",
     },
 )
 

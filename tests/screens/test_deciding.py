@@ -222,7 +222,7 @@ def test_an_approval_is_revoked_before_its_use_among_the_decisions(agents: Agent
         await console.shows(pilot, "wrong bill")
         assert "x revoke" not in console.text()
         await console.press(pilot, "slash", *"kind:*.revoked")
-        await console.shows(pilot, "1 of ")
+        await console.shows(pilot, "1 · filter")
 
     console(script)
 
@@ -330,10 +330,10 @@ def test_what_is_left_counts_down_and_what_is_overdue_says_so(agents: Agents, co
     agents.pay()
 
     async def script(pilot: Pilot[None]) -> None:
-        assert "waiting: 4h left" in console.squeezed()
+        assert "waiting: asked just now, lapses in 4h" in console.squeezed()
         agents.clock.time += 3600
         console.app.section.tick()  # type: ignore[union-attr]
-        await console.until(pilot, lambda: "overdue, 30m late: 3h left" in console.squeezed())
+        await console.until(pilot, lambda: "overdue: asked 1h ago, lapses in 3h" in console.squeezed())
         agents.clock.time += 4 * 3600
         console.app.section.tick()  # type: ignore[union-attr]
         await console.until(pilot, lambda: "State expired" in console.squeezed())

@@ -48,7 +48,7 @@ async def go_to(console: Console, pilot: Pilot[None], place: str) -> None:
     if place == "approvals":
         await console.visit(pilot, "decisions")
         await console.press(pilot, "slash", *"kind:approval", "enter")
-        await console.shows(pilot, " 1 of ")
+        await console.shows(pilot, "1 · filter")
     elif place in console.app.MODES:
         await console.visit(pilot, place)
         await console.press(pilot, "G" if place == "checkpoints" else "g")

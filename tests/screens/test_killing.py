@@ -137,7 +137,7 @@ def test_what_is_killed_is_in_the_inbox_and_let_go_on_there_with_a_reason(
         await give(console, pilot, "the bill was paid back")
         await console.press(pilot, "y")
         await console.until(pilot, lambda: not killed(agents))
-        await console.shows(pilot, "may go on")
+        await console.says(pilot, "may go on")
         await console.press(pilot, "L")
         await console.says(pilot, "nothing to lift here")
 

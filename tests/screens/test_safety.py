@@ -69,7 +69,7 @@ def test_hostile_text_is_shown_and_does_nothing_on_any_screen(agents: Agents, co
         for keys in (["enter"], ["enter"], ["z"], ["3"], ["slash"]):
             await console.press(pilot, *keys)
         console.app.post_message(Paste(HOSTILE[:2_000]))
-        await console.shows(pilot, "filter: ")
+        await console.shows(pilot, "the filter has more than 1,000 characters")
         painted.append(console.text())
         console.app.say(HOSTILE[:2_000])
         console.app.read_failed(HOSTILE)

@@ -37,8 +37,10 @@ from sb.hosts.confinement.repositories import (
     modules_of,
     named_by,
 )
+from sb.shell.places.git_files import FOLDER, LEADING
 from sb.store.trees.known_settings import KnownSettings
 
+_OF_GIT = (FOLDER, *("/".join((FOLDER, *own)) for own in LEADING))
 _MOST_SHOWN = 200  # characters of a key's value
 _MOST_TEXT = 4 << 20  # bytes of all configurations of a watch
 _FAILED = "could not "
