@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from sb.base.fitting import Cut
 from sb.base.secrets.redaction import one_line
 from sb.base.sources import MICROSECONDS, iso_micros
-from sb.base.text import plain
+from sb.base.text import plain, revealed_line
 from sb.base.values.frozen import frozen
 from sb.kernel.approvals.disclosure import Disclosure
 from sb.kernel.baselines.store import BaselineStatus, ContractEntry
@@ -221,7 +221,8 @@ def reversal_need(about: Escalation, args: object, project: str, now: int) -> Ne
 def _timed(need: Need, now: int) -> Need:
     """The same with its age and the time left, and with texts on one line."""
     ends = left(need.ends_at, now)
-    why, agent, project = (plain(text, one_line=True) for text in (need.why, need.agent, need.project))
+    why, project = (plain(text, one_line=True) for text in (need.why, need.project))
+    agent = revealed_line(need.agent)
     ends = "" if ends == "-" else ends
     late = "" if need.since is None else lateness(need.since, need.ends_at, now)
     return replace(

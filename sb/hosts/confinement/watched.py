@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sb.base.text import plain
 from sb.base.values.frozen import frozen
@@ -38,7 +38,9 @@ from sb.hosts.confinement.repositories import (
     named_by,
 )
 from sb.shell.places.git_files import FOLDER, LEADING
-from sb.store.trees.known_settings import KnownSettings
+
+if TYPE_CHECKING:
+    from sb.store.trees.known_settings import KnownSettings
 
 _OF_GIT = (FOLDER, *("/".join((FOLDER, *own)) for own in LEADING))
 _MOST_SHOWN = 200  # characters of a key's value
@@ -85,6 +87,8 @@ class Watch:
 
     def settings_of(self, project: str) -> KnownSettings:
         """The settings of a project that undo may bring back."""
+        from sb.store.trees.known_settings import KnownSettings  # for which a file tool's hook need not wait
+
         paths = {**dict.fromkeys(self.known, ""), **self.settings}
         return KnownSettings((project, *self.started), PROJECT_SETTINGS, _OF_GIT, paths)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sb.store.trees.difference import Difference
     from sb.store.trees.known_settings import KnownSettings
     from sb.store.trees.open_calls import OpenCall, StoredTree
-from sb.store.trees.store import TreeStore
+    from sb.store.trees.store import TreeStore
 
 # The call is over, and nobody waits for a verdict; but the hook that reports it has 20 seconds (hooks.deadline_seconds).
 MOST_REPORT_S = 9.0  # for the second tree

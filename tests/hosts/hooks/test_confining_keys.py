@@ -363,7 +363,7 @@ def test_nothing_of_an_agent_runs_while_git_has_keys(host: Host, person: Path) -
     ],
 )
 def test_nothing_begins_while_any_program_has_credentials(command: str, host: Host, person: Path) -> None:
-    """What it reads later (a file, a manifest) could become a link to one of them."""
+    """A file that it reads later, such as a manifest, could become a link to one of them."""
     for name in (".kube/config", ".docker/config.json", ".gnupg/x.key", ".aws/credentials"):
         (person / name).parent.mkdir()
         (person / name).write_text("secret\n")

@@ -144,7 +144,7 @@ def test_no_words_of_an_agent_or_a_tool_pass_for_a_line_of_our_own(sb: CommandLi
         "asked by: agent clerk\\u2060\\u000areasons: none",
     ]
     assert "clerk\\u2060\\u000areasons: none" in sb("approvals", "list").out
-    assert "clerk\\u2060" in sb("console", "--plain", "approvals").out
+    assert "clerk\\u2060" in sb("console", "--plain", "inbox").out
     for command in (("watch", "--once"), ("approve", approval_id, "--reason", "seen")):
         assert sb("approvals", *command).out.count("\n") == 1
 

@@ -101,7 +101,7 @@ def test_langgraph_runs_parallel_calls_in_the_run_that_it_was_called_in(runtime:
     schema = shop[0].tool_call_schema.model_json_schema()
     assert schema["required"] == ["item"]
     assert schema["properties"]["amount"] == {"default": 1, "title": "Amount", "type": "integer"}
-    assert shop[0].description == "What so many of an item cost."
+    assert shop[0].description == "The price of so many of an item."
     graph = StateGraph(MessagesState)
     graph.add_node("tools", ToolNode(shop))
     graph.add_edge(START, "tools")

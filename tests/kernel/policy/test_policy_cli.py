@@ -139,13 +139,13 @@ def test_replay_says_what_would_have_become_of_the_calls_on_record(
     outcome = sb("kernel", "policy", "replay", "--since", "1d", "--file", str(draft))
     assert outcome.code == 0
     assert "clerk orders.read: allow -> deny (policy[1]): orders.read is denied" in outcome.out
-    assert "4 of 8 calls would end differently; 0 cannot be judged" in outcome.err
+    assert "4 of 9 calls would end differently; 0 cannot be judged" in outcome.err
     found = sb("kernel", "policy", "replay", "--file", str(draft), "--json").json
     changed = {(item["tool_id"], item["now"]) for item in found["items"]}
     assert ("orders.read", "deny") in changed
     assert ("files.write", "deny") in changed
     assert ("payments.issue_refund", "require_approval") in changed
-    assert sum(item["calls"] for item in found["counts"]) + found["skipped"] == 11
+    assert sum(item["calls"] for item in found["counts"]) + found["skipped"] == 12
     assert sb("kernel", "policy", "replay", "--json").json["items"] == [], "the policy itself changes nothing"
     assert sb("kernel", "policy", "replay", "--since", "soon").code == 2
     call = found["items"][0]["call_id"]
