@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Sequence
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sb.base.secrets.redaction import one_line
 from sb.base.sources import MICROSECONDS, micros
@@ -24,7 +24,9 @@ from sb.kernel.calls.approval import (
     grant_of,
 )
 from sb.log.event_log import EventLog
-from sb.log.search import Clause
+
+if TYPE_CHECKING:
+    from sb.log.search import Clause
 
 CLOCK_SLACK = 600 * MICROSECONDS  # by which a clock is corrected in everyday life
 
