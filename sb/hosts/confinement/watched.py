@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sb.base.text import plain
 from sb.base.values.frozen import frozen
@@ -37,12 +37,7 @@ from sb.hosts.confinement.repositories import (
     modules_of,
     named_by,
 )
-from sb.shell.places.git_files import FOLDER, LEADING
 
-if TYPE_CHECKING:
-    from sb.store.trees.known_settings import KnownSettings
-
-_OF_GIT = (FOLDER, *("/".join((FOLDER, *own)) for own in LEADING))
 _MOST_SHOWN = 200  # characters of a key's value
 _MOST_TEXT = 4 << 20  # bytes of all configurations of a watch
 _FAILED = "could not "
@@ -84,13 +79,6 @@ class Watch:
     def known(self) -> set[str]:
         """Settings and hooks that were there, or that calls were let make."""
         return {*self.settings, *self.hooks, *self.approved}
-
-    def settings_of(self, project: str) -> KnownSettings:
-        """The settings of a project that undo may bring back."""
-        from sb.store.trees.known_settings import KnownSettings  # for which a file tool's hook need not wait
-
-        paths = {**dict.fromkeys(self.known, ""), **self.settings}
-        return KnownSettings((project, *self.started), PROJECT_SETTINGS, _OF_GIT, paths)
 
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> Watch | None:

@@ -372,8 +372,9 @@ class Confining:
 
     def known_settings(self) -> KnownSettings | None:
         """The settings that were there before confined programs that may still run; None where none may."""
-        before = self.store.watched(self._project) if self._project else None
-        return before.settings_of(self._project) if before is not None else None
+        from sb.hosts.confinement.undoable_settings import settings_of  # with trees, which few hooks need
+
+        return settings_of(self.store.watched(self._project), self._project) if self._project else None
 
     def _settle(self, nested: Sequence[str]) -> None:
         """Have every command that begins from now on hold the project in its place.
