@@ -397,7 +397,7 @@ def test_console_offers_to_make_the_database_of_a_blank_home(home: Path) -> None
         shown += os.read(parent, 1024)
     assert f"no database at {home}/brain.db".encode() in b" ".join(shown.split())
     os.write(parent, b"y\n")
-    while b"Home" not in shown:
+    while b"Inbox" not in shown:
         shown += os.read(parent, 1024)
     process.kill()
     process.wait()

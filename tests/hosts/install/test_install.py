@@ -82,9 +82,8 @@ def test_install_makes_the_home_that_the_console_and_doctor_open(
     assert f"made {home / 'brain.db'}" in done.out
     assert f"made {home / 'config.yaml'}" in done.out
     assert "sb init" not in done.err
-    shown = sb("console", "--plain")
-    assert shown.code == 0
-    assert "waiting for the first session" in shown.out
+    assert sb("console", "--plain").code == 0
+    assert "claude-code waits for its first session" in sb("status").out
     assert sb("doctor").code == 0
 
 
