@@ -488,6 +488,12 @@ class ConsoleApp(KeysInOrder):
         """Show a short message, whoever wrote its text: no markup, no controls, one paragraph."""
         super().notify(plain(message, one_line=True), title=plain(title, one_line=True), markup=False, **how)
 
+    def on_delivery_complete(self, message: events.DeliveryComplete) -> None:
+        self.say(f"wrote {message.path or 'the download'}")
+
+    def on_delivery_failed(self, message: events.DeliveryFailed) -> None:
+        self.notify(f"{message.exception}", title="Not written", severity="error", timeout=8)
+
     def say(self, text: str) -> None:
         """A short confirmation."""
         self.notify(text, timeout=3)

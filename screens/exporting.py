@@ -27,21 +27,18 @@ def export(section: Section, seqs: Sequence[int]) -> None:
 
     def chosen(number: int | None) -> None:
         if number is not None:
+            log, format_ = section.records.log, FORMATS[number]
             section.read(
-                "export", lambda: "".join(_lines(section, seqs, number)), lambda text: deliver(text, number)
+                "export",
+                lambda: ("".join(event_file(log("export"), seqs, format_)), Path.cwd()),
+                lambda found: deliver(*found, "jsonl" if format_ == "json" else format_),
             )
 
-    def deliver(text: str, number: int) -> None:
-        stamp = section.console_app.time_of_day().replace(":", "")
-        name = f"activity-{stamp}.{'jsonl' if FORMATS[number] == 'json' else 'csv'}"
-        section.app.deliver_text(io.StringIO(text), save_directory=Path.cwd(), save_filename=name)
-        section.console_app.say(f"wrote {counted(len(seqs), 'row')} to {name}")
+    def deliver(text: str, folder: Path, suffix: str) -> None:
+        name = f"activity-{section.console_app.time_of_day().replace(':', '')}.{suffix}"
+        section.app.deliver_text(io.StringIO(text), save_directory=folder, save_filename=name)
 
     note = (
         "The file is written to the folder in which the console was started; in a browser it is downloaded."
     )
     section.app.push_screen(ChoiceScreen(f"Export {counted(len(seqs), 'row')}", CHOICES, note), chosen)
-
-
-def _lines(section: Section, seqs: Sequence[int], number: int) -> list[str]:
-    return list(event_file(section.records.log("export"), seqs, FORMATS[number]))

@@ -110,7 +110,7 @@ class Panel(Container):
             self.border_title, self.border_subtitle = above, below
 
     def _titles(self, beside: int = 0) -> Content:
-        """The views, the active one and those beside it where there is no room for all.
+        """The names of the views; where they do not all fit, of the active one and those beside it.
 
         Args:
             beside: cells of what stands on the same line.

@@ -103,7 +103,7 @@ def is_behind_link(path: str) -> bool:
 
 
 def is_folder(path: str) -> bool:
-    """True for a folder that is no link."""
+    """True for a folder, but not for a link to one."""
     try:
         return stat.S_ISDIR(os.lstat(path).st_mode)
     except OSError:

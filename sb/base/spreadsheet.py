@@ -14,7 +14,7 @@ _FORMULA = ("=", "+", "-", "@")
 
 
 def csv_line(values: Sequence[Any]) -> str:
-    """A line with these values, line end included; what is no text stands as JSON, None as nothing.
+    """A line with these values and its line end; a value other than text stands as JSON, None as nothing.
 
     A text that would be a formula gets an apostrophe before it.
     Source: OWASP, "CSV Injection", https://owasp.org/www-community/attacks/CSV_Injection.

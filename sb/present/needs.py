@@ -13,6 +13,7 @@ from sb.base.sources import MICROSECONDS, iso_micros
 from sb.base.text import plain, revealed_line
 from sb.base.values.frozen import frozen
 from sb.kernel.approvals.disclosure import Disclosure
+from sb.kernel.approvals.watching import Change
 from sb.kernel.baselines.store import BaselineStatus, ContractEntry
 from sb.kernel.calls.approval import ApprovalState
 from sb.kernel.calls.intents import Intent
@@ -108,8 +109,8 @@ class Need:
 
 
 def _badge(need: Need, now: int) -> State:
-    """Its state; of a request that waits like most, what it would do."""
-    waits = need.effect and need.state.word == ApprovalState.WAITING
+    """Its state; of a request that waits, and does not lapse soon, what it would do."""
+    waits = need.effect and need.state.word in (ApprovalState.WAITING, Change.OVERDUE)
     return replace(need.state, word=need.effect) if waits else need.state
 
 

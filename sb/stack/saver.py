@@ -436,7 +436,7 @@ def check_kind(kind: str, record: Any) -> None:
 
 
 def _state(record: Any, row: Row) -> str:
-    """The state of a record: one that is no longer true, or too weak to be found, is not active."""
+    """The state of a record: one that has stopped being true, or is too weak to be found, is not active."""
     if not getattr(record, "is_active", True):
         return SUPERSEDED
     if isinstance(record, MemorySuggestion) and record.status != "pending":

@@ -377,7 +377,7 @@ class PackStore:
             return True
 
     def _room(self, session: str, size: int, session_share: float, now: float) -> tuple[_Usage, str]:
-        """The content of the store, and the reason why there is no room, or "".
+        """The content of the store, and the reason why it has too little room, or "".
 
         Where there is none, packs past their time are removed and the rest is counted again, at most once a minute.
         """

@@ -14,6 +14,7 @@ from sb.base.sources import MICROSECONDS
 from sb.base.text import counted, plain, shorten
 from sb.base.values.frozen import frozen
 from sb.errors import SBError
+from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.calls.approval import Approval
 from sb.kernel.incident_response.kill import KillScope
@@ -23,7 +24,7 @@ from sb.kernel.review.agents import agent_requests
 from sb.kernel.review.runs import Run, RunFilter, first_events, project_name, runs_at
 from sb.log.event_log import EventLog
 from sb.present.agents import AgentLine, may, never, requests_text, spent_text, trust_in, trust_text
-from sb.present.approvals import short_call, state_word
+from sb.present.approvals import request_state, short_call
 from sb.present.overview import AtWork
 from sb.present.runs import UsedRun
 from sb.present.times import ago
@@ -67,7 +68,8 @@ class AgentPage:
 def agent_page(records: Records, line: AgentLine) -> AgentPage:
     """Read all about an agent; called in a worker."""
     log, now = records.log("agent"), int(records.clock.now() * MICROSECONDS)
-    requests = ApprovalQueue(log).page(agent=line.agent, limit=MOST_LISTED)
+    queue = Approvals(log, records.authority("agent"))
+    requests = queue.page(agent=line.agent, limit=MOST_LISTED)
     runs = _runs(log, line.agent)
     memories = _memories(log, line.agent)
     with records.overview() as overview:
@@ -75,7 +77,7 @@ def agent_page(records: Records, line: AgentLine) -> AgentPage:
     views = {
         ABOUT: _about(records, line),
         RUNS: [Field("Runs"), *(Field(ago(run.last_at, now), _run_text(run)) for run in runs)],
-        REQUESTS: [Field("Requests"), *_request_fields(log, requests, now)],
+        REQUESTS: [Field("Requests"), *_request_fields(queue, requests, now)],
         MEMORY: [Field("Memories that it saved"), *memories],
     }
     counts = {RUNS: len(runs), REQUESTS: len(requests), MEMORY: len(memories)}
@@ -93,9 +95,9 @@ def _run_text(run: Run) -> str:
     return UsedRun(run).intent or project_name(run.project) or run.run_id
 
 
-def _request_fields(log: EventLog, requests: Sequence[Approval], now: int) -> list[Field]:
-    queue = ApprovalQueue(log)
-    return [Field(state_word(it, now), short_call(queue.disclose(it))) for it in requests]
+def _request_fields(queue: Approvals, requests: Sequence[Approval], now: int) -> list[Field]:
+    disclosed = map(queue.disclose, requests)
+    return [Field(request_state(it, now), short_call(it)) for it in disclosed]
 
 
 def _memories(log: EventLog, agent: str) -> list[Field]:

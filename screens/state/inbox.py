@@ -11,8 +11,7 @@ from sb.screens.state.records import Records
 
 from sb.base.fitting import Cut, count
 from sb.errors import SBError
-from sb.kernel.authority.authority import Unauthorised
-from sb.kernel.review.findings import Finding, Status, enforcement, log_standing, operators, snapshots_finding
+from sb.kernel.review.findings import Finding, Status
 from sb.present.home import enforced
 from sb.present.kind import Cell, Column
 from sb.present.needs import NEED, Need, finding_need, kill_need
@@ -202,19 +201,12 @@ def at_work(records: Records) -> AtWork:
 
 def thoroughly(records: Records) -> list[Need]:
     """Stops and what is not enforced, which take longer: signatures are checked, and tools loaded."""
-    from sb.runtime.parts import boundary_findings  # with all tools, for which the first rows need not wait
-    from sb.store.packs import PackStore
-    from sb.store.snapshots import PACKS
+    from sb.operator.attention.summary import (
+        findings,  # with all tools, for which the first rows need not wait
+    )
 
-    config, log, authority = records.config, records.log("inbox"), records.authority("inbox")
-    size = PackStore(config.home.snapshots / PACKS, cap_bytes=config.undo.store_max_bytes).fill()
-    findings = [*enforcement(config), log_standing(log), *([snapshots_finding(size)] if size.packs else [])]
-    try:
-        findings += operators(config, authority)
-    except Unauthorised as error:
-        findings.append(Finding("assurance", Status.FAIL, error.message, error.hint))
-    findings += boundary_findings(config, log, authority)
-    off = (finding for finding in enforced(findings).off if not _unsigned(finding))
+    standing = list(findings(records.config, records.log("inbox"), records.authority("inbox")))
+    off = (finding for finding in enforced(standing).off if not _unsigned(finding))
     return [*_kills(records), *map(finding_need, off)]
 
 

@@ -99,7 +99,7 @@ def suites_of(audited: AuditReport) -> ElementTree.Element:
 
 
 def cells(text: str) -> list[list[str]]:
-    """The rows of the tables, each cell as a reader sees it: its text, and nothing that is no text."""
+    """The rows of the tables, each cell as a reader sees it: its text alone."""
     rows: list[list[str]] = []
     tokens = PARSER.parse(text)
     for before, token in pairwise(tokens):

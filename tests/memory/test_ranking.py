@@ -29,7 +29,7 @@ KNOWN: dict[int, str] = {}  # the texts of all records that were made, by number
 
 
 def stored(text: str, record: int | None = None) -> Stored:
-    """A text of this record, by default of one that is no candidate."""
+    """A text of this record, by default of one outside of the candidates."""
     record = 1_000_000 + len(KNOWN) if record is None else record
     KNOWN[record] = text
     return (record, encoded(text))

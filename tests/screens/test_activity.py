@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
 
 from sb.kernel.authority.signing import Label
+from sb.present.event_files import COLUMNS
 from tests.conftest import CommandLine
 from tests.screens import shop
 from tests.screens.conftest import Agents, Console
 from tests.screens.shop import Bank
-from tests.screens.test_deciding import ADA, give
-from tests.screens.test_recovery import (
-    SHIPPED,
-    decide,
-    detail,
-    done,
-    escalate,
-    in_doubt,
-    open_changes,
-    state,
-)
+from tests.screens.steps import SHIPPED, done, escalate, give
+from tests.screens.test_deciding import ADA
+from tests.screens.test_recovery import decide, detail, in_doubt, open_changes, state
 
 
 @pytest.fixture
@@ -119,5 +115,47 @@ def test_dismissing_after_somebody_else_did_is_said(agents: Agents, console: Con
         await console.press(pilot, "y")
         await console.says(pilot, "is dismissed already")
         assert ADA.name not in console.text()
+
+    console(script)
+
+
+@pytest.mark.parametrize("format_", ["json", "csv"])
+def test_rows_that_fit_the_filter_are_written_to_a_file(
+    agents: Agents, console: Console, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format_: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    agents.call("notes.append", {"text": "=1+1"})
+    agents.call("bank.look", {"account": "DE-1"})
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "3", "slash", *"tool:notes.append", "enter")
+        await console.shows(pilot, "filter: tool:notes.append")
+        await console.press(pilot, "E")
+        await console.press(pilot, *(["down"] if format_ == "csv" else []), "enter")
+        await console.says(pilot, "wrote ")
+
+    console(script)
+    [path] = tmp_path.glob("activity-*")
+    text = path.read_text(encoding="utf-8")
+    if format_ == "json":
+        tools = [json.loads(line)["tool_id"] for line in text.splitlines()]
+    else:
+        rows = list(csv.DictReader(io.StringIO(text)))
+        tools = [row["object"].split()[0] for row in rows]
+        assert rows[0].keys() == set(COLUMNS)
+    assert set(tools) == {"notes.append"}
+
+
+def test_a_file_that_cannot_be_written_is_said(
+    agents: Agents, console: Console, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    agents.work(1)
+
+    async def script(pilot: Pilot[None]) -> None:
+        stamp = console.app.time_of_day().replace(":", "")
+        (tmp_path / f"activity-{stamp}.jsonl").mkdir()
+        await console.press(pilot, "3", "E", "enter")
+        await console.says(pilot, "Is a directory")
 
     console(script)

@@ -21,6 +21,7 @@ from sb.kernel.execution.executor import ToolExecutor
 from tests.conftest import CommandLine
 from tests.kernel.approvals.test_grants_and_watching import AskAlways
 from tests.screens.conftest import Agents, Console
+from tests.screens.steps import give
 
 ADA = Label("ada")
 PASSPHRASE = "correct horse battery"
@@ -38,15 +39,6 @@ def enrol(agents: Agents) -> None:
     ada = Enrolment(authority, KeyFolder(config.home.keys)).init("ada", PASSPHRASE)
     assert ada is not None
     agents.runtime.baselines.approve(agents.contracts(), ada)
-
-
-async def give(console: Console, pilot: Pilot[None], text: str, box: str = "reason") -> None:
-    """Fill a box of a dialog, and go on from it."""
-    found = console.app.screen.query_one(f"#{box}", Input)
-    found.value = text
-    found.focus()
-    await console.press(pilot, "enter")
-    await pilot.pause()
 
 
 def state(agents: Agents, approval_id: str) -> ApprovalState:

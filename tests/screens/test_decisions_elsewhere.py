@@ -28,7 +28,8 @@ from tests.kernel.baselines.test_seeding import enrolled, first_version, statuse
 from tests.screens import shop
 from tests.screens.conftest import Agents
 from tests.screens.shop import Bank
-from tests.screens.test_recovery import done, escalate, in_doubt
+from tests.screens.steps import done, escalate
+from tests.screens.test_recovery import in_doubt
 
 DECIDE = """
 import json, os, sys

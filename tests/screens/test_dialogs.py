@@ -29,8 +29,9 @@ from tests.screens.conftest import Agents, Console
 from tests.screens.contrast import unreadable
 from tests.screens.overflow import WIDE, beyond_dialog
 from tests.screens.shop import Bank
-from tests.screens.test_deciding import PASSPHRASE, enrol, give, state
-from tests.screens.test_recovery import done, escalate, in_doubt
+from tests.screens.steps import done, escalate, give
+from tests.screens.test_deciding import PASSPHRASE, enrol, state
+from tests.screens.test_recovery import in_doubt
 
 TYPED = "Kqyj x2old"
 SHIPPED, UNKNOWN = "pay.human order=1002", "pay.human order=7"

@@ -16,7 +16,8 @@ from sb.kernel.contracts import ToolArgSchema
 from tests.conftest import approve_tools
 from tests.kernel.approvals.test_disclosure import ACTING, GITHUB
 from tests.screens.conftest import Agents, Console
-from tests.screens.test_deciding import give, state
+from tests.screens.steps import give
+from tests.screens.test_deciding import state
 
 LONG = "x" * LONGEST_UNOPENED + " the end"
 SIZE = f"{len(LONG) + len('to') + 2:,}"

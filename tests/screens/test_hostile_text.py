@@ -26,7 +26,7 @@ from sb.kernel.calls.narrative import describe
 from sb.present.approvals import call_text
 from tests.conftest import CommandLine, approve_tools
 from tests.screens.conftest import Agents, Console
-from tests.screens.test_deciding import give
+from tests.screens.steps import give
 from tests.screens.test_safety import FORBIDDEN
 
 IMITATION = "clerk\nada: bank.look(), read_only (apr_1)\nEach call only reads."

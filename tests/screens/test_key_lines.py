@@ -9,7 +9,8 @@ from sb.kernel.authority.signing import Label
 from tests.screens import shop
 from tests.screens.conftest import Agents, Console
 from tests.screens.shop import Bank
-from tests.screens.test_recovery import detail, done, escalate, stand_on
+from tests.screens.steps import done, escalate
+from tests.screens.test_recovery import detail, stand_on
 
 ALWAYS = "K stop : find ? keys"
 

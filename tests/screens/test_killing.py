@@ -9,7 +9,8 @@ from textual.widgets import Input
 
 from sb.kernel.authority.signing import Label
 from tests.screens.conftest import Agents, Console
-from tests.screens.test_deciding import PASSPHRASE, enrol, give
+from tests.screens.steps import give
+from tests.screens.test_deciding import PASSPHRASE, enrol
 
 ADA = Label("ada")
 

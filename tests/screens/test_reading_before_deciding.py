@@ -10,8 +10,8 @@ from textual.widgets import Input
 from tests.screens import shop
 from tests.screens.conftest import Agents, Console
 from tests.screens.shop import Bank
-from tests.screens.test_deciding import give
-from tests.screens.test_recovery import done, escalate, escalation_state
+from tests.screens.steps import done, escalate, give
+from tests.screens.test_recovery import escalation_state
 
 
 async def fill(console: Console, pilot: Pilot[None], count: int) -> None:

@@ -26,10 +26,9 @@ from tests.conftest import CommandLine
 from tests.screens import shop
 from tests.screens.conftest import HOSTILE, Agents, Console
 from tests.screens.shop import WINDOW_S, Bank
-from tests.screens.test_deciding import ADA, PASSPHRASE, enrol, give
+from tests.screens.steps import SHIPPED, done, escalate, give
+from tests.screens.test_deciding import ADA, PASSPHRASE, enrol
 from tests.screens.test_safety import FORBIDDEN
-
-SHIPPED = "order_not_shipped:1002"
 
 
 @pytest.fixture
@@ -42,22 +41,6 @@ def settings(tmp_path: Path) -> str:
 def bank() -> Bank:
     shop.bank = Bank()
     return shop.bank
-
-
-def done(agents: Agents, tool_id: str = "pay.human", **args: object) -> MutationRef:
-    """A call that succeeded, by what it left behind."""
-    agents.clock.time += 1
-    result = agents.call(tool_id, args or {"order": "1002"}, intent="settle the complaint")
-    assert result.success, result
-    return agents.runtime.recovery.mutations.get(result.mutation_id)
-
-
-def escalate(agents: Agents, ref: MutationRef, cause: str = SHIPPED) -> str:
-    """The id of the escalation after its assumption turned false."""
-    recovery = agents.runtime.recovery
-    agents.clock.time += 1
-    recovery.escalate(ref, AssumptionInvalidated(cause, reason="it has shipped"), f"{cause} turned false")
-    return recovery.escalations.get(ref.mutation_id).id
 
 
 def in_doubt(agents: Agents, bank: Bank) -> str:

@@ -8,7 +8,7 @@ from textual.pilot import Pilot
 from sb.kernel.durable_execution import Workflow
 from sb.kernel.review.log_verification import verify
 from tests.screens.conftest import Agents, Console
-from tests.screens.test_deciding import give
+from tests.screens.steps import give
 from tests.screens.test_recovery import detail, settle
 
 

@@ -12,7 +12,7 @@ from sb.entity import Entity
 from sb.protocols.types import MemorySuggestion, RawEntry
 from sb.stack import SQLiteStack
 from tests.screens.conftest import ACTS, Agents, Console
-from tests.screens.test_deciding import give
+from tests.screens.steps import give
 from tests.screens.test_memory import WORDS_ALONE, screen, tells, type_filter, uid
 from tests.screens.test_safety import FORBIDDEN
 

@@ -18,8 +18,8 @@ from sb.kernel.run_context import RECOVERY_AGENT
 from tests.screens import shop
 from tests.screens.conftest import Agents, Console
 from tests.screens.shop import Bank
-from tests.screens.test_deciding import give
-from tests.screens.test_recovery import detail, done, open_changes, state
+from tests.screens.steps import done, give
+from tests.screens.test_recovery import detail, open_changes, state
 
 
 @pytest.fixture

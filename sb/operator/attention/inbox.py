@@ -24,7 +24,7 @@ from sb.kernel.recovery_loop.escalations import UNSETTLED, Escalation, Escalatio
 from sb.kernel.review.findings import Finding, Status
 from sb.kernel.review.needs import CallOrigin, call_args, call_origins
 from sb.log.event_log import EventLog
-from sb.operator.attention.stake import LAST, Stake, alike, call_stake, ranked, request_stake
+from sb.operator.attention.stake import LAST, Stake, call_stake, group_of, ranked, request_stake
 from sb.present.effects import CHANGES, READS, WRITES, effect_word
 from sb.present.needs import (
     Need,
@@ -329,8 +329,8 @@ def _label(text: str) -> str:
 
 
 def _request(facts: RequestFacts) -> Waiting:
-    label, alike_by = alike(facts)
-    group = f"request\n{facts.agent}\n{facts.tool_id}\n{alike_by}"
+    label, group_key = group_of(facts)
+    group = f"request\n{facts.agent}\n{facts.tool_id}\n{group_key}"
     return Waiting(
         "request",
         facts.id,

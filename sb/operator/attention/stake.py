@@ -149,7 +149,7 @@ def call_stake(
     return Stake(effect, tier, amount, currency, scale, reach, since, ends_at)
 
 
-def alike(facts: RequestFacts) -> tuple[str, str]:
+def group_of(facts: RequestFacts) -> tuple[str, str]:
     """The label of the requests that one is alike to, and what tells them from others of its agent and tool."""
     if facts.tool_id.startswith(_SHELL):
         command = _text(facts.command)

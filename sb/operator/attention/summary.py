@@ -219,14 +219,15 @@ def _read(config: Config, log: EventLog) -> Summary:
         RecordQueries(log.database).of_category("suggestion", "pending"),
         tuple(connected_agents(log)),
         installed_hosts(config.home),
-        (*found.problems, *_findings(config, log, authority)),
+        (*found.problems, *findings(config, log, authority)),
         verified_words(verification_state(log), now)[0],
         found.groups,
         now,
     )
 
 
-def _findings(config: Config, log: EventLog, authority: Authority) -> Iterator[Finding]:
+def findings(config: Config, log: EventLog, authority: Authority) -> Iterator[Finding]:
+    """Findings on what binds the agents, and on whether the log and the operators can be relied on."""
     yield from enforcement(config)
     size = PackStore(config.home.snapshots / PACKS, cap_bytes=config.undo.store_max_bytes).fill()
     if size.packs:

@@ -44,7 +44,7 @@ def _check_shape(name: str, value: Any, shape: Shape) -> None:
 
 
 def check_text(name: str, text: str) -> None:
-    """Refuse what is no Unicode, such as half of a surrogate pair: it could neither be stored nor shown.
+    """Refuse text that cannot be encoded, such as half of a surrogate pair: it could neither be stored nor shown.
 
     Raises:
         ValueError: it cannot be encoded.

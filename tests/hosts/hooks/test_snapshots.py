@@ -66,7 +66,7 @@ def tree(folder: Path) -> dict[str, object]:
 
 @pytest.fixture
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that is no temporary one."""
+    """A folder outside of the temporary ones."""
     monkeypatch.setattr("sb.shell.snapshots.area.temporary_folders", tuple)
     return tmp_path
 

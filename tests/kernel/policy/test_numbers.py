@@ -1,4 +1,4 @@
-"""Rules that compare numbers: the limit itself fits neither side, and what is no number is never let through."""
+"""Rules that compare numbers: the limit itself fits neither side, and a value other than a number is never let through."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from sb.operator.attention.stake import (
     MACHINES,
     OUTSIDE,
     PINNED_S,
-    alike,
+    group_of,
     ranked,
     request_stake,
 )
@@ -162,8 +162,8 @@ def test_of_equal_stake_the_soonest_to_lapse_is_first() -> None:
     ],
 )
 def test_alike_lines(command: str, does: str, like: str, label: str) -> None:
-    assert alike(line(command, does)) == alike(line(like, does))
-    assert alike(line(command, does))[0] == label
+    assert group_of(line(command, does)) == group_of(line(like, does))
+    assert group_of(line(command, does))[0] == label
 
 
 @rows(
@@ -179,22 +179,22 @@ def test_alike_lines(command: str, does: str, like: str, label: str) -> None:
 )
 def test_lines_that_do_more_are_not_alike(command: str, other: str) -> None:
     does = "git branch -D: deletes a branch"
-    assert alike(line(command, does)) != alike(line(other, does))
+    assert group_of(line(command, does)) != group_of(line(other, does))
 
 
 def test_calls_of_one_tool_are_alike_and_those_of_two_mcp_tools_are_not() -> None:
-    assert alike(REFUND) == alike(TIP) == ("payments.issue_refund", "")
+    assert group_of(REFUND) == group_of(TIP) == ("payments.issue_refund", "")
     repo, branch = (
         request("host.mcp", NETWORK, {"tool": f"mcp__github__{name}", "input": {"a": 1}})
         for name in ("delete_repo", "delete_branch")
     )
-    assert alike(repo)[0] == "github.delete_repo"
-    assert alike(repo) != alike(branch)
+    assert group_of(repo)[0] == "github.delete_repo"
+    assert group_of(repo) != group_of(branch)
     argv = [
         request("shell.run", DESTRUCTIVE, {"argv": words})
         for words in (["git", "branch", "-D", "x"], ["git", "push", "-f", "x"])
     ]
-    assert [alike(it)[0] for it in argv] == ["git branch", "git push"]
+    assert [group_of(it)[0] for it in argv] == ["git branch", "git push"]
 
 
 def test_damaged_facts_still_rank() -> None:
@@ -202,4 +202,4 @@ def test_damaged_facts_still_rank() -> None:
         args="{", reasons="[", money="[1]", command=7, does=["x"]
     )
     assert request_stake(broken).effect == "pays"
-    assert alike(broken) == ("bank.pay", "")
+    assert group_of(broken) == ("bank.pay", "")

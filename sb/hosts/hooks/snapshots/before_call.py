@@ -84,7 +84,7 @@ def with_part(governed: GovernedCall, session: HookSession) -> GovernedCall:
 
 
 def _with_room(stored: GovernedCall, governed: GovernedCall, session: HookSession) -> GovernedCall:
-    """The call as it was where there is no room for the part that would be stored."""
+    """The call as it was, where the store has too little room for the part."""
     return governed if stored.part and session.files.too_large(stored.part) else stored
 
 
