@@ -95,7 +95,9 @@ def test_a_database_that_a_newer_version_upgraded_is_neither_read_nor_decided_in
         await console.until(pilot, lambda: "newer than this version" in console.app.trouble)
         await console.press(pilot, "enter", "y")
         await console.until(pilot, lambda: not isinstance(console.app.screen, DecisionScreen))
-        await console.shows(pilot, "newer than this version")  # a read that was under way says less until then
+        await console.shows(
+            pilot, "newer than this version"
+        )  # a read that was under way says less until then
         text = console.text().replace(str(home), "HOME")
         console.snapshot("trouble-newer", re.sub(r"schema \d+(.*version's) \d+", r"schema 99\1 98", text))
 
