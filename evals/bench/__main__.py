@@ -27,7 +27,7 @@ BENCHMARKS = (
     "sync",
     "retrieval.bars",
 )
-ALONE = ("read_only", "stack")  # not in `make bench`: they explain a figure, or take its minutes again
+ALONE = ("stack",)  # not in `make bench`: it takes minutes
 
 
 def main(names: list[str]) -> int:

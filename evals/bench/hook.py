@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 
 RUNS = 15
-BAR = 2.5
+BAR = 3.0
 HELPED_BAR = 1.5  # of bare interpreters in the environment of the wheel
 SEARCH_BAR = 6.0
 STARTING_S, BETWEEN_S = 2.0, 0.1

@@ -77,7 +77,7 @@ def comparisons(folder: Path) -> Iterator[Comparison]:
         "digest, link and redaction by hand",
         lambda: by_hand.call(ARGS),
         calls=500,
-        bar=3.0,
+        bar=5.0,
     )
     durable_reference = DurableReference(folder / "reference.db", tool)
     log = EventLog(open_database(folder / "brain.db"), anchor=Anchor(folder / "anchors.jsonl"))

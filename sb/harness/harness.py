@@ -11,7 +11,6 @@ from typing import Any
 from sb.base.sources import CountingIds, SteeredClock
 from sb.config.home import Home
 from sb.config.model import assemble
-from sb.harness.first_opening import FirstOpening
 from sb.kernel.authority.signing import Label
 from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.contracts import SafetyClass, ToolResult
@@ -20,7 +19,6 @@ from sb.kernel.run_context import RunContext
 from sb.runtime import Runtime, open_runtime
 
 AUDITOR = Label("auditor")
-_OWN_IDS = 1 << 16  # where a probe's ids begin: those below are of the first opening of its home
 
 
 class Counted:
@@ -49,20 +47,16 @@ class Harness:
 
     Args:
         folder: empty; the home is made in it, beside whatever the probe keeps there.
-        first_opening: shared by the probes of an audit.
     """
 
-    def __init__(self, folder: Path, first_opening: FirstOpening | None = None) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.clock = SteeredClock()
-        self.ids = CountingIds(_OWN_IDS)
-        self._first_opening = first_opening or FirstOpening()
+        self.ids = CountingIds()
         self._own = set[str]()
 
     def open(self, settings: Mapping[str, Any] | None = None, *, tracer_provider: Any = None) -> Runtime:
         """Open the home; a second time is what a restart does.
-
-        Settings are those of a home that was first opened without: a first opening depends on none of them.
 
         Args:
             settings: key of a setting, such as ``kill.dual_control``, to its value.
@@ -70,8 +64,6 @@ class Harness:
         """
         home = Home(self.folder / "home")
         config = assemble(home, settings or {}, {}, ())
-        if not home.folder.exists():
-            self._first_opening.make(home, lambda: _open_once(home))
         return open_runtime(config, clock=self.clock, ids=self.ids, tracer_provider=tracer_provider)
 
     def context(self, agent: str = "agent", **given: Any) -> RunContext:
@@ -109,10 +101,6 @@ class Harness:
         own = [tool for tool in tools if tool and (tool.source != SHIPPED or tool.spec.tool_id in self._own)]
         for store in (runtime.baselines, runtime.reversals):
             _approve(store, runtime, own)
-
-
-def _open_once(home: Home) -> None:
-    open_runtime(assemble(home, {}, {}, ()), clock=SteeredClock(), ids=CountingIds()).close()
 
 
 def saw(result: ToolResult, tool: Counted | None = None) -> str:

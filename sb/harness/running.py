@@ -8,8 +8,6 @@ from pathlib import Path
 
 from sb import __version__
 from sb.base.secrets.redaction import one_line
-from sb.harness.collector import without_collector
-from sb.harness.first_opening import FirstOpening
 from sb.harness.folders import probe_folder, remove_left_behind
 from sb.harness.harness import Harness
 from sb.harness.network_guard import no_network
@@ -47,23 +45,19 @@ def audit(
     catalogue = load_catalogue()
     workers, grades, seconds = Workers(), [], {}
     chosen = tuple(catalogue.controls if controls is None else controls)
-    first_opening = FirstOpening()
-    with without_collector():
-        for done, control in enumerate(chosen):
-            progress(done, len(chosen), control)
-            started = time.process_time()
-            grades.append(_grade(control, probes.get(control.id), first_opening, workers, deadline_s))
-            seconds[control.id] = time.process_time() - started
+    for done, control in enumerate(chosen):
+        progress(done, len(chosen), control)
+        started = time.process_time()
+        grades.append(_grade(control, probes.get(control.id), workers, deadline_s))
+        seconds[control.id] = time.process_time() - started
     return AuditReport(catalogue, tuple(grades), __version__, strict, fail_under, seconds)
 
 
-def _grade(
-    control: Control, probe: Probe | None, first_opening: FirstOpening, workers: Workers, deadline_s: float
-) -> Grade:
+def _grade(control: Control, probe: Probe | None, workers: Workers, deadline_s: float) -> Grade:
     if probe is None:
         return grade(control, None)
     with probe_folder() as folder, no_network() as touched:
-        clean = _Cleaning(folder, first_opening)
+        clean = _Cleaning(folder)
         try:
             trouble = workers.call(lambda: clean.trouble_with(probe), deadline_s)
         except DeadlineExceeded:
@@ -81,9 +75,8 @@ class _Cleaning:
         over: nobody waits for it any more.
     """
 
-    def __init__(self, folder: Path, first_opening: FirstOpening) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder.resolve()
-        self._first_opening = first_opening
         self.checks: list[Check] = []
         self.over = False
 
@@ -93,7 +86,7 @@ class _Cleaning:
         Told apart here, in its own thread: in the caller's, a KeyboardInterrupt is somebody who wants to stop.
         """
         try:
-            for check in probe(Harness(self.folder, self._first_opening)):
+            for check in probe(Harness(self.folder)):
                 if self.over:
                     break
                 self.checks.append(Check(str(check.name), bool(check.ok), self.text(check.observed)))

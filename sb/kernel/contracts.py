@@ -304,9 +304,6 @@ class ToolSpec:
         object.__setattr__(self, name, value if rule is None else rule(name, value))
 
     def __post_init__(self) -> None:
-        state = self.__dict__  # which `mutable` has filled without a look at the rules
-        for name, rule in _RULES.items():
-            state[name] = rule(name, state[name])
         names = [arg.name for arg in self.args_schema]
         if len(set(names)) != len(names):
             raise ContractError(f"tool {self.tool_id}: an argument is declared twice")

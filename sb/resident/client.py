@@ -19,7 +19,6 @@ else:
 
 from sb.resident import wire
 
-JUDGING = "judging"  # as `sb.hosts.install.client_file` has it
 # What the first field of an answer says: here it is, another helper may, or none will.
 ANSWERED, OTHER, REFUSED = 0, 1, 2
 CONFINED = b"SB_CONFINED"  # as `sb.hosts.confinement.bubblewrap` sets it for confined commands
@@ -310,9 +309,6 @@ def _judge_here(
     spent_s: float,
     unavailable: Unavailable,
 ) -> None:
-    from sb.resident.compiled import use_file
-
-    use_file(f"{start.rpartition('/')[0]}/{JUDGING}")
     from sb.hosts.hooks.main import Given, main
 
     def afterwards(config: "Config | None", cwd: str) -> None:

@@ -1,8 +1,8 @@
 """Runtimes: the folders SB_HOME/runtime/ID that hooks run from, made by `sb install` and never changed.
 
-Each such folder holds `start.py` with the exact entries of the path, `client` and `judging` with the modules that it
-runs, `lib` if the packages had to be copied, the caches of compiled code, and the digests of all files that decide. The
-wrapper names one of them: replacing the wrapper switches from one to the next.
+Each such folder holds `start.py` with the exact entries of the path, `lib` if the packages had to be copied, the caches
+of compiled code, and the digests of all files that decide. The wrapper names one of them: replacing the wrapper switches
+from one to the next.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from typing import Any
 
 from sb.config.home import Home
 from sb.errors import SBError
-from sb.hosts.install.client_file import NAME as CLIENT
 from sb.hosts.install.environment import NAME, Environment
 from sb.hosts.install.files import read_file, replace
 from sb.hosts.install.inventory import SKIPPED, Inventory, content, inventory, sizes
@@ -46,16 +45,6 @@ import sys
 sys.path += {entries!r}
 sys.argv[0] = "sb"
 if __name__ == "__main__":
-    try:  # one file with what hooks run first; where it is none of this interpreter's, each module is imported
-        import marshal
-        from _frozen_importlib_external import MAGIC_NUMBER
-
-        with open(__file__[: -len("start.py")] + {client!r}, "rb") as file:
-            compiled = file.read()
-        if compiled.startswith(MAGIC_NUMBER):
-            exec(marshal.loads(memoryview(compiled)[len(MAGIC_NUMBER) :]), {{}})
-    except (OSError, ImportError, ValueError, EOFError, TypeError):
-        pass
     from sb.__main__ import main
 
     main(__file__)
@@ -70,7 +59,6 @@ for host in WITH_HOOKS:
     import_module(events_module(host))
 for name in ("sb.hosts.hooks.judging", "sb.hosts.hooks.confined.confining"):
     import_module(name)
-judging = [name for name in sys.modules if name.startswith("sb.") and not name.startswith("sb.commands")]
 for name in ("sb.__main__", "sb.hosts.hooks.main", "sb.hosts.hooks.guards.remembering", "sb.memory.brain", "sb.memory.search",
              "sb.resident.client", "sb.resident.server"):
     import_module(name)
@@ -82,10 +70,6 @@ choose(Memory())
 driver.load_vectors(driver.connect(":memory:"))
 import compileall, re
 compileall.compile_dir({package!r}, quiet=2, rx=re.compile(re.escape({package!r}) + {unused!r}))
-from pathlib import Path
-from sb.hosts.install.client_file import write_client, write_judging
-write_client(Path({made!r}), Path({package!r}))
-write_judging(Path({made!r}), Path({package!r}), judging)
 """
 # Of `sb` a hook never runs these; the rest it may import in the midst of an event.
 _UNUSED_BY_HOOKS = r"/(commands|demo|evals|harness|screens)/"
@@ -122,8 +106,7 @@ class Runtimes:
         try:
             made.mkdir(mode=0o700)
             entries = _copied(environment, made / "lib") if copies(environment) else environment.folders
-            start = _START.format(entries=entries, client=CLIENT)
-            (made / "start.py").write_text(start, encoding="utf-8")
+            (made / "start.py").write_text(_START.format(entries=entries), encoding="utf-8")
             _try(environment.python, made, entries)
             (made / FILES).write_text(json.dumps(_files(environment, made)), encoding="utf-8")
             os.sync()  # the wrapper, which is written next, must not survive a crash that this does not
@@ -244,7 +227,7 @@ def _try(python: str, made: Path, entries: list[str]) -> None:
         SBError: that does not work.
     """
     package = str(made / "lib" / "sb") if (made / "lib").is_dir() else str(_origin("sb"))
-    code = _WARM.format(entries=entries, package=package, made=str(made), unused=_UNUSED_BY_HOOKS)
+    code = _WARM.format(entries=entries, package=package, unused=_UNUSED_BY_HOOKS)
     options = ["-I", "-S", "-X", f"pycache_prefix={made / 'pycache'}", "-c", code]
     try:
         done = subprocess.run([python, *options], cwd="/", capture_output=True, timeout=300, check=False)
