@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 from sb.config import load_config
 from sb.config.model import SETTINGS
+from sb.hosts.confinement.credentials import credentials_of
+from sb.hosts.confinement.sockets import control_sockets
 from sb.hosts.hooks.event import HookEvent, Moment, NativeCall
 from sb.hosts.hooks.main import settings_folder
 from sb.hosts.hooks.opening import Opening
@@ -30,6 +32,7 @@ _MODULES = (
             "calls.mcp",
             "calls.searching",
             "guards.advising",
+            "confined.loss",
             "snapshots.before_call",
             "snapshots.in_part",
             "snapshots.scratch",
@@ -45,8 +48,9 @@ _MODULES = (
     "sb.memory.brain",
     "sb.memory.context_package",
     "sb.store.path_states",
-    "sb.store.trees.difference",
-    "sb.tools.file_changes",
+    *("sb.store.trees.difference", "sb.store.trees.store", "sb.store.trees.watching"),
+    *("sb.tools.file_changes", "sb.tools.pack_restoring"),
+    *("sb.hosts.confinement.ports", "sb.hosts.confinement.undoable_settings"),
     "sb.resident.worker",
     "rfc8785",
     "yaml",
@@ -59,6 +63,7 @@ _MORE = (
     *("numpy", "sqlite_vec", "Stemmer"),
 )
 _HOST = "claude-code"
+_NO_HOME = "/nowhere"  # what confinement looks for in one is compiled all the same
 _LARGEST = 8 << 20  # bytes of the rehearsals' database
 
 
@@ -90,6 +95,8 @@ def warm() -> None:
     for pattern in PATTERNS:
         compiled(pattern)
     compile_all()
+    credentials_of(_NO_HOME)
+    list(control_sockets(_NO_HOME, {}, os.getuid(), _NO_HOME))
 
 
 def warm_more() -> None:

@@ -13,6 +13,9 @@ from sb.base.files import write_atomic
 from sb.hosts.confinement.bubblewrap import encoded, starting
 from sb.hosts.confinement.profile import contains
 
+# In the words of each process that could begin a command: the script's name, the starter's subcommand, the home's folder.
+_NAMED = b"confine"
+
 
 def options_memory(state: str) -> str:
     """The name of options in memory, by which a start is seen.
@@ -48,7 +51,8 @@ def is_starting(state: Path, program: str) -> bool:
     Args:
         state: SB_HOME/confine. program: bubblewrap's path.
     """
-    return any(_is_starting(process, str(state), program) for process in _processes())
+    memory = f"memfd:{options_memory(str(state))}"
+    return any(_is_starting(process, str(state), memory, program) for process in _processes())
 
 
 def _options_of_others(state: Path, session: str) -> Iterator[Path]:
@@ -67,27 +71,27 @@ def _entries(folder: Path) -> list[Path]:
         return []
 
 
-def _processes() -> Iterator[Path]:
-    own = (os.geteuid(), str(os.getpid()))
+def _processes() -> Iterator[str]:
+    """The folders of this user's other processes in /proc."""
+    user, own = os.geteuid(), str(os.getpid())
     for name in os.listdir("/proc"):
-        process = Path("/proc", name)
         with suppress(OSError):  # it ended
-            if name.isdigit() and name != own[1] and process.stat().st_uid == own[0]:
-                yield process
+            if name.isdigit() and name != own and os.stat(f"/proc/{name}").st_uid == user:
+                yield f"/proc/{name}"
 
 
-def _is_starting(process: Path, state: str, program: str) -> bool:
+def _is_starting(process: str, state: str, memory: str, program: str) -> bool:
     try:
-        words = (process / "cmdline").read_bytes()
+        with open(f"{process}/cmdline", "rb", buffering=0) as file:
+            words = file.read()
+        if _NAMED not in words:
+            return False
         if words.startswith(os.fsencode(program) + b"\0") and _mark(program, state) in words:
             return True
-        opened = [os.readlink(handle) for handle in (process / "fd").iterdir()]
+        opened = [os.readlink(f"{process}/fd/{number}") for number in os.listdir(f"{process}/fd")]
     except OSError:
         return False  # it ended, or runs as another user
-    return any(
-        f"memfd:{options_memory(state)}" in target or (contains(state, target) and "options" in target)
-        for target in opened
-    )
+    return any(memory in target or (contains(state, target) and "options" in target) for target in opened)
 
 
 def _mark(program: str, state: str) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -82,15 +83,16 @@ def test_folder_that_was_replaced_is_held_no_more(confiner: Confiner, area: Path
 
 def test_command_is_seen_while_it_is_about_to_begin(confiner: Confiner) -> None:
     program, state = bubblewrap.find(), confiner.store.folder
+    sleep = shutil.which("sleep")  # as it stands under the words of the script, and of the starter
     assert not beside.is_starting(state, program)
     [options] = (state / "folders").rglob("options")
     with options.open("rb") as file:
         options.unlink()
-        with subprocess.Popen(["sleep", "60"], stdin=file) as starting:
+        with subprocess.Popen(["sb-confine", "60"], executable=sleep, stdin=file) as starting:
             assert beside.is_starting(state, program)
             starting.kill()
     memory = os.memfd_create(beside.options_memory(str(state)))
-    with subprocess.Popen(["sleep", "60"], pass_fds=(memory,)) as starting:
+    with subprocess.Popen(["confine", "60"], executable=sleep, pass_fds=(memory,)) as starting:
         assert beside.is_starting(state, program)
         starting.kill()
     os.close(memory)

@@ -520,7 +520,8 @@ def test_project_is_not_held_beside_a_command_that_is_about_to_begin(
     folder.parent.chmod(0o700)
     options = folder / "b.1.call.options"
     options.write_text("", encoding="utf-8")
-    with options.open() as opened, subprocess.Popen(["sleep", "60"], stdin=opened) as starting:
+    script, sleep = [str(confined.home / "bin" / "sb-confine"), "60"], shutil.which("sleep")
+    with options.open() as opened, subprocess.Popen(script, executable=sleep, stdin=opened) as starting:
         verdict = confined.before("Bash", "t1", command="make")
         starting.kill()
     assert "could replace the project's folder or its settings" in verdict.reason
