@@ -32,6 +32,7 @@ _NAMED = re.compile(r"[^\s,;:()\"']*[/.~@_$-][^\s,;:()\"']*")  # a path, a host,
 _SHORTEST_NAME = 4
 _LONGEST_ABOUT = 60  # characters of the object of a call in its reason
 _LONGEST_REASON = 400  # characters of a reason in which names are looked for: an agent can make it a megabyte
+_JOINED = re.compile(r"\w+s\b(?:(?:, | or |, or )\w+s\b(?! of))*")  # verbs: "deletes, stops or opens"
 _REDIRECTS = re.compile(r"^(?:\d|&)?>[>|]? ")  # what a shell does with an output
 # What a call does by the rule that asks for a person, the worst first: a word and a phrase.
 _BY_RULE = {
@@ -97,9 +98,16 @@ def effect_of(
     if safety_class not in (SafetyClass.DESTRUCTIVE, SafetyClass.NETWORK):
         return effect_word(safety_class)
     if tool_id.startswith(_SHELL):
-        verb = line_parts(does)[1].partition(" ")[0].rstrip(",")
+        verb = _gravest(line_parts(does)[1])
         return verb if verb and safety_class == SafetyClass.DESTRUCTIVE else effect_word(safety_class)
     return "pays" if pays else _named(name or tool_id) or effect_word(safety_class)
+
+
+def _gravest(does: str) -> str:
+    """The gravest of the verbs that a part of the parser's reason begins with, as in "changes or deletes"; "" for none."""
+    verbs = _JOINED.match(does)
+    words = re.findall(r"\w+s\b", verbs[0]) if verbs else []
+    return min(words, key=lambda word: _TIER.get(word, CHANGES), default="")
 
 
 @lru_cache(maxsize=4096)
