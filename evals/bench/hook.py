@@ -15,8 +15,6 @@ RUNS = 15
 BAR = 3.0
 HELPED_BAR = 1.5  # of bare interpreters in the environment of the wheel
 CONFINED_BAR = 4.0  # of them: a profile is made, commands that begin are looked for, and the tree is stored
-    4.0  # of them: a profile is made, running commands are looked for, and the project's tree is stored
-)
 SEARCH_BAR = 6.0
 STARTING_S, BETWEEN_S = 2.0, 0.1
 SESSION_BAR = (
