@@ -24,7 +24,7 @@ from sb.kernel.review.needs import first_args
 from sb.log.event import Event
 from sb.present.approvals import short_call, state_word
 from sb.present.calls import call_object
-from sb.present.contracts import changed_fields
+from sb.present.contracts import change_text, class_change
 from sb.present.effects import BETWEEN, request_effect, request_why, telling_words
 from sb.present.kind import Cell, Column, Field, Kind
 from sb.present.recovery import REVERSAL, UNKNOWN
@@ -236,9 +236,8 @@ def contract_need(entry: ContractEntry, now: int) -> Need | None:
     why = _CONTRACTS.get(entry.status)
     if why is None:
         return None
-    fields = changed_fields(entry)
-    if entry.status is BaselineStatus.CHANGED and fields:
-        why = f"{len(fields)} fields changed" if len(fields) > 1 else f"{fields[0]} changed"
+    if entry.status is BaselineStatus.CHANGED and entry.changes:
+        why = class_change(entry) or f"{change_text(entry)} changed"
     return Need(
         "contract",
         entry.tool_id,
