@@ -278,6 +278,11 @@ ACTIONS = (
     Action("cancel", "escape", "back", "Go one step back in a dialog, or leave it.", (ASKING,), footer=True),
 )
 
+# The keys that ask for a decision, wherever they do: what is typed with one of them is a reason.
+ASKING_KEYS = frozenset(
+    action.keys for action in ACTIONS if action.writes and action.id not in ("mark", "mark_all", "try_out")
+)
+
 
 def actions(*parts: str) -> list[Action]:
     """Those of a screen's parts, part by part; the first part's word counts."""

@@ -123,6 +123,7 @@ class WorkingScreen(ModalScreen[None]):
 
     BINDINGS = [Binding("escape", "finish", "let keys through")]
     DEFAULT_CSS = "WorkingScreen { background: transparent; }"
+    holds_keys = True  # for a dialog that may not come
 
     def __init__(self, late: Callable[[events.Key], None]) -> None:
         super().__init__()
