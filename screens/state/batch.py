@@ -81,7 +81,7 @@ def _beginning(hidden: Sequence[dict[str, str]], shown: Sequence[dict[str, str]]
     """The words that all objects begin with, whole ones alone, and none of a text in quotes."""
     texts = [parts.get(_OBJECT, "") for parts in (*hidden, *shown)]
     pairs = zip(min(texts), max(texts), strict=False)
-    start = "".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    start = "".join(first for first, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     start = start[: start.rfind(" ") + 1]
     while start.count("'") % 2 or start.count('"') % 2:
         start = start[: start.rstrip().rfind(" ") + 1]
