@@ -238,7 +238,7 @@ ACTIONS = (
         "move_split(-1)", "less_than_sign", "narrower", "Move the line between the panels back.", (PANELS,)
     ),
     Action("move_split(1)", "greater_than_sign", "wider", "Move the line between the panels on.", (PANELS,)),
-    Action("refresh", "r", "run again", "Run the audit again.", ("harness",), footer=True),
+    Action("refresh", "r", "run audit", "Run the audit, again too.", ("harness",), footer=True),
     _moving("line_down", "j,down", "down", "Move one line down."),
     _moving("line_up", "k,up", "up", "Move one line up."),
     _moving("page_down", "pagedown,ctrl+f", "page down", "Move one page down."),
