@@ -299,9 +299,7 @@ def test_leaving_the_screen_ends_the_audit(
     console(script)
 
 
-def test_an_audit_that_was_ended_can_be_run_again(
-    agents: Agents, console: Console, child: Child
-) -> None:
+def test_an_audit_that_was_ended_can_be_run_again(agents: Agents, console: Console, child: Child) -> None:
     child.prints(document(), waits=True)
 
     async def script(pilot: Pilot[None]) -> None:
