@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from sb.screens.clicked import KeyHint
 from sb.screens.dialogs import DIALOG_CSS
 from sb.screens.reading import safe
 from textual import events
@@ -51,7 +52,7 @@ class ChoiceScreen(ModalScreen[int | None]):
             *([Static(safe(self._about), classes="object")] if self._about else []),
             OptionList(*(safe(choice, one_line=True) for choice in self._choices)),
             Static(safe(self._note), classes="gap"),
-            Static("up and down choose · enter goes on · esc closes", classes="hint"),
+            KeyHint("up and down choose · enter goes on · esc closes", classes="hint"),
             classes="dialog",
             can_focus=False,
         )
