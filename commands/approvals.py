@@ -105,6 +105,7 @@ def show(
 ) -> None:
     """Show one request with everything that would run."""
     from sb.kernel.approvals.disclosure import LONGEST_UNOPENED
+    from sb.present.effects import request_reasons
 
     queue = approval_queue(ctx)
     disclosed = queue.disclose(queue.get(full_id(queue.log.database, approval_id)))
@@ -114,7 +115,8 @@ def show(
         output.emit_json(REQUEST.to_dict(Request(disclosed), queue.now()) | {"disclosure": shown})
         return
     output.line(f"call: {short_call(disclosed, reveal=reveal)}")
-    for heading, lines in disclosed.sections(queue.now(), reveal=reveal, limit=limit):
+    reasons = [f"{text} ({rule})" if rule else text for rule, text in request_reasons(disclosed)]
+    for heading, lines in disclosed.sections(queue.now(), reasons, reveal=reveal, limit=limit):
         output.line(f"{heading}:" if len(lines) != 1 else f"{heading}: {lines[0]}")
         for text in lines if len(lines) != 1 else ():
             output.line(f"  {text}")

@@ -77,7 +77,7 @@ def install(
         output.line(change.diff, one_line=False)
     if not dry_run:
         if change.needed and not yes:
-            confirm(f"write {change.current.path}?")
+            confirm(f"write {change.current.path}?", [change.diff])
         installer.install(change)
     config = configuration(ctx, quietly=True)
     made = [] if dry_run or config.database.exists() else create_home(config)

@@ -238,7 +238,7 @@ ACTIONS = (
         "move_split(-1)", "less_than_sign", "narrower", "Move the line between the panels back.", (PANELS,)
     ),
     Action("move_split(1)", "greater_than_sign", "wider", "Move the line between the panels on.", (PANELS,)),
-    Action("refresh", "r", "run again", "Run the audit again.", ("harness",), footer=True),
+    Action("refresh", "r", "run audit", "Run the audit, again too.", ("harness",), footer=True),
     _moving("line_down", "j,down", "down", "Move one line down."),
     _moving("line_up", "k,up", "up", "Move one line up."),
     _moving("page_down", "pagedown,ctrl+f", "page down", "Move one page down."),
@@ -276,6 +276,11 @@ ACTIONS = (
     _console("quit", "q", "quit", "Leave the console."),
     Action("confirm", "y", "yes", "Do it, in the second step of a dialog.", (ASKING,), footer=True),
     Action("cancel", "escape", "back", "Go one step back in a dialog, or leave it.", (ASKING,), footer=True),
+)
+
+# The keys that ask for a decision, wherever they do: what is typed with one of them is a reason.
+ASKING_KEYS = frozenset(
+    action.keys for action in ACTIONS if action.writes and action.id not in ("mark", "mark_all", "try_out")
 )
 
 

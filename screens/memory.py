@@ -84,8 +84,7 @@ class MemoryScreen(Searching, Deciding, TabView):
         return MemorySearch(text)
 
     def show_found(self, notice: str) -> None:
-        if self.search.ranking is not None:
-            self.rows.put(self.search.ranking.headings())
+        self.rows.put(self.search.headings())
         self.rows.show(self.search.arranged(), notice or NO_HIT if self.search.text else EMPTY)
         if self._at_top:
             self._at_top = False

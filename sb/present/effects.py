@@ -182,10 +182,19 @@ def request_why(disclosed: Disclosure) -> str:
 
     A reason that names only the safety class says less than the parser, or the tool.
     """
-    reasons = _reasons(disclosed)
-    others = [text for rule, text in reasons if rule not in list(SafetyClass)]
-    texts = [*others, _does(disclosed)] if len(others) < len(reasons) or not others else others
-    return BETWEEN.join(_REDIRECTS.sub("writes ", text) for text in texts if text)
+    reasons = sorted(request_reasons(disclosed), key=lambda reason: _is_class(reason[0]))
+    return BETWEEN.join(dict.fromkeys(text for _, text in reasons if text))
+
+
+def request_reasons(disclosed: Disclosure) -> list[tuple[str, str]]:
+    """The rules that ask for a person, each with its reason; that of the safety class is what the call does."""
+    does = _does(disclosed)
+    reasons = [(rule, does if _is_class(rule) else text) for rule, text in _reasons(disclosed)]
+    return [(rule, _REDIRECTS.sub("writes ", text)) for rule, text in reasons or [("", does)]]
+
+
+def _is_class(rule: str) -> bool:
+    return rule in list(SafetyClass)
 
 
 def _does(disclosed: Disclosure) -> str:

@@ -242,7 +242,7 @@ CALL = Kind[CallLine](
     Field("age", lambda it, now: ago(it.at, now), Column(6, tone=SOFT, right=True)),
     faces={
         "list": "verdict,object,agent,took,age",
-        "branch": "verdict,object,took",
+        "branch": "verdict,object,age",
     },
 )
 

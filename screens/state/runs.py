@@ -48,7 +48,8 @@ from sb.present.times import date_and_time, when
 from sb.present.usage import session_cost, tokens_line
 
 TREE_COLUMNS = tuple(  # of the lines of a tree, by how far each stands in
-    (Column(WORD + depth * len(INDENT)), Column(cut=Cut.MIDDLE), Column(7, right=True)) for depth in range(3)
+    (Column(WORD + depth * len(INDENT)), Column(cut=Cut.MIDDLE), Column(6, tone="soft", right=True))
+    for depth in range(3)
 )
 NEXT_CALLS = 3
 SESSION, TURN, CALL = KINDS = range(3)
@@ -159,7 +160,7 @@ class RunRows:
                 rows[node.key] = self._session(run, node in tree.open, now)
         calls = calls_at(log, [node.first for node in nodes if node.kind == CALL])
         rows |= {
-            Node(CALL, first).key: _branch(call, 2 if first in tree.in_turns else 1)
+            Node(CALL, first).key: _branch(call, 2 if first in tree.in_turns else 1, now)
             for first, call in calls.items()
         }
         for node in nodes:
@@ -185,8 +186,8 @@ def _turn(turn: Turn, unfolded: bool, now: int) -> Row:
     return Row(cells, depth=1, fold=unfolded)
 
 
-def _branch(call: CallRecord, depth: int) -> Row:
-    return Row(events.CALL.cells(call_line(call), 0, "branch"), depth=depth, columns=TREE_COLUMNS[depth])
+def _branch(call: CallRecord, depth: int, now: int) -> Row:
+    return Row(events.CALL.cells(call_line(call), now, "branch"), depth=depth, columns=TREE_COLUMNS[depth])
 
 
 def call_rows(log: EventLog, seqs: Sequence[int]) -> dict[int, Row]:

@@ -54,6 +54,19 @@ def test_runs_and_agents_look_as_they_did(agents: Agents, console: Console) -> N
     console(script)
 
 
+def test_a_call_below_its_session_shows_its_age_and_no_duration(agents: Agents, console: Console) -> None:
+    agents.session("codex", BLOG, calls=2)
+    agents.clock.time += 150
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.visit(pilot, "runs")
+        calls = [line for line in console.text().split("\n") if "notes.append" in line]
+        assert len(calls) == 2
+        assert all(line.split()[-1].startswith("2m") for line in calls), calls
+
+    console(script)
+
+
 def test_the_inbox_lists_what_needs_you_of_every_kind(agents: Agents, console: Console) -> None:
     agents.pay("bob")
     agents.clock.time += 3 * 3600 + 3000
