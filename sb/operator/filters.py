@@ -1,24 +1,20 @@
-"""Filters: one language for what waits, for decisions and for the log, its parser, and filters saved by name.
+"""Filters: one language for what waits, for decisions and for the log, and its parser.
 
 `by:ada since:7d -tool:http.get amount>1000 "two words"`. A value with a space stands in quotes; `-` negates a term.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from sb.base.duration import parse_duration
-from sb.base.files import write_atomic
-from sb.base.secrets.redaction import redact_text
 from sb.base.sources import MICROSECONDS
 from sb.base.text import nearest, plain
 from sb.base.values.frozen import frozen
-from sb.errors import NotFoundError, UsageError
+from sb.errors import UsageError
 from sb.kernel.approvals.queue import SEARCHED
 from sb.kernel.calls.approval import MONEY, ApprovalState
 from sb.log.search import Clause, LogFilter, contains
@@ -33,7 +29,6 @@ _REFUSED = {
     INBOX: {"by": "nobody has decided yet", "state": "all of it waits", "run": "not all of it has one"},
 }
 LONGEST = 1_000  # characters of a filter
-MOST_SAVED, LONGEST_NAME = 100, 40
 _TERM = re.compile(r'(-?)(?:([A-Za-z_]+)(:|[<>]=?))?("[^"]*"|[^\s"]+)(?=\s|$)')
 _BLANK, _KEYED = re.compile(r"\s"), re.compile(r'-?[A-Za-z_]+[:<>]|.*"')
 _HALF = re.compile(r"([A-Za-z_]+)(:|[<>]=?)")
@@ -321,52 +316,3 @@ def _fits(term: Term, entry: Waiting, bounds: Mapping[Term, int]) -> bool:
 def _same(value: str, wanted: str) -> bool:
     pattern = ".*".join(map(re.escape, wanted.lower().split("*")))
     return re.fullmatch(rf"{pattern}(\..*)?", value.lower(), re.DOTALL) is not None
-
-
-def saved_filters(folder: Path) -> dict[str, dict[str, str]]:
-    """Filters of a home by name, each with its `filter` and `sort`; {} where none was saved or the file is damaged."""
-    try:
-        found = json.loads(_file(folder).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    pairs = found.items() if isinstance(found, dict) else ()
-    return {
-        name: {key: str(about.get(key, "")) for key in ("filter", "sort")}
-        for name, about in pairs
-        if isinstance(about, dict)
-    }
-
-
-def save_filter(folder: Path, name: str, text: str, sort: str = "") -> None:
-    """Save a filter under a name, without the secrets in its words; one of that name is replaced.
-
-    Raises:
-        UsageError: the filter or the name is wrong, or there are too many.
-    """
-    if not 0 < len(name) <= LONGEST_NAME or plain(name, one_line=True) != name:
-        raise UsageError(f"a filter's name has 1 to {LONGEST_NAME} characters on one line")
-    known = saved_filters(folder)
-    if name not in known and len(known) >= MOST_SAVED:
-        raise UsageError(f"there are {MOST_SAVED} saved filters", "delete one first")
-    _write(folder, known | {name: {"filter": redact_text(Filter.parse(text).text), "sort": sort}})
-
-
-def delete_filter(folder: Path, name: str) -> None:
-    """Delete a saved filter.
-
-    Raises:
-        NotFoundError: there is none of that name.
-    """
-    known = saved_filters(folder)
-    if name not in known:
-        raise NotFoundError(f"no saved filter {plain(name, one_line=True)!r}{nearest(name, known)}")
-    _write(folder, {other: about for other, about in known.items() if other != name})
-
-
-def _file(folder: Path) -> Path:
-    return folder / "filters.json"
-
-
-def _write(folder: Path, filters: dict[str, dict[str, str]]) -> None:
-    text = json.dumps(filters, ensure_ascii=False, indent=1)
-    write_atomic(_file(folder), text.encode(), durable=False)
