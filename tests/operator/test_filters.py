@@ -133,6 +133,7 @@ def test_what_waits_that_fits(runtime: Runtime, asked: dict[str, str], text: str
         ("state:aproved", 'did you mean "approved"'),
         ('by:"ada', "a quote is not closed"),
         ('by:ada"x"', "half quoted"),
+        ("state:quarantine", 'did you mean "quarantined"'),
         ("https://x.example", "no key 'https'"),
         ("x" * 1001, "more than 1,000"),
     ],
@@ -161,9 +162,10 @@ def test_a_filter_is_written_as_it_is_read(text: str) -> None:
 def test_each_face_says_which_key_it_does_not_know() -> None:
     for text, face in (
         ("kind:x", "approvals"),
-        ("state:waiting", "log"),
         ("effect:x", "log"),
         ("by:ada", "inbox"),
+        ("by:ada", "runs"),
+        ("tool:x", "memory"),
     ):
         with pytest.raises(UsageError, match="does not apply to"):
             getattr(Filter.parse(text), face)(0)
@@ -201,7 +203,10 @@ def test_the_log_takes_the_same_words(sb: CommandLine, asked: dict[str, str]) ->
     assert len(sb("log", "search", "by:ada", "kind:approval.*").out.splitlines()) == 2
     newest = sb("log", "search", "agent:courier", "--limit", "1")
     assert (len(newest.out.splitlines()), "showing the newest 1" in newest.err) == (1, True)
-    assert sb("log", "search", "state:waiting").code == 2
+    assert sb("log", "search", "effect:pays").code == 2
+    for state, name in (("waiting", "rent"), ("denied", "two"), ("expired", "old")):
+        found = sb("log", "search", f"state:{state}", "--json").json["items"]
+        assert asked[name] in [item["call_id"] for item in found], state
 
 
 def test_lists_and_searches_take_a_saved_filter_and_narrow_it(sb: CommandLine, asked: dict[str, str]) -> None:
