@@ -55,6 +55,7 @@ class ActivityView(Searching, Handled, TabView):
     """
 
     heading = "Activity"
+    place = "log"
     failure = "not done"
     over: ClassVar[type[LogFilter]]  # the events among which is looked
     columns: ClassVar[Sequence[Column]]
@@ -94,14 +95,6 @@ class ActivityView(Searching, Handled, TabView):
     def now(self) -> int:
         """Microseconds since the epoch."""
         return int(self.records.clock.now() * MICROSECONDS)
-
-    def on_screen_resume(self, event: Any) -> None:
-        self.share_filter(self.console_app.activity_filter)
-        super().on_screen_resume(event)
-
-    def filter_changed(self) -> None:
-        self.console_app.activity_filter = self.filter_text
-        super().filter_changed()
 
     def show_found(self, notice: str) -> None:
         nothing = notice or NO_HIT if self.search.text else self.empty
