@@ -98,6 +98,7 @@ _SHOWN = {
 }
 MOVING = (LISTS, RECORDS)
 VIEWED = tuple(TABS)
+FILTERED = ("inbox", *VIEWS["log"], "runs", "memory", "harness", "evals", "eval_runs")
 UNDONE = ("log", "calls", "changes", "runs")  # views whose records can be undone
 
 ACTIONS = (
@@ -173,7 +174,15 @@ ACTIONS = (
         "slash",
         "filter",
         "Show only what matches the words typed.",
-        ("inbox", *VIEWS["log"], "runs", "memory", "harness", "evals", "eval_runs"),
+        FILTERED,
+        footer=True,
+    ),
+    Action(
+        "filters",
+        "F",
+        "saved",
+        "Save the filter under a name, or apply or delete a saved one.",
+        FILTERED,
         footer=True,
     ),
     Action(

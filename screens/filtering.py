@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import TYPE_CHECKING
 
 from sb.screens.section import Section
 from textual import on
+from textual.events import ScreenResume
 from textual.timer import Timer
 from textual.widgets import Input
 
 from sb.errors import UsageError
+from sb.operator.saved_filters import SavedFilter
+
+if TYPE_CHECKING:
+    from sb.screens.state.last_places import LastPlaces
 
 DEBOUNCE_S = 0.08
 
@@ -22,6 +28,8 @@ class Filtering(Section):
     Filtering #filter:focus { border: none; }
     Filtering #filter.-open { display: block; }
     """
+    place = ""  # under which its filter is kept; its own name, where several do not share one
+    sort = ""  # the order of its list; "" for the usual one
     _timer: Timer | None = None
     filter_text = ""
     _trouble = ""  # of what was typed last
@@ -33,6 +41,45 @@ class Filtering(Section):
     @abstractmethod
     def filter_changed(self) -> None:
         """Show what fits `filter_text`; the old rows stay until new ones are there."""
+
+    def on_screen_resume(self, event: ScreenResume) -> None:
+        self.share_filter(self._last.of(self._kept_as).text)
+
+    @property
+    def _last(self) -> LastPlaces:
+        return self.console_app.last_places
+
+    @property
+    def _kept_as(self) -> str:
+        return self.place or self.name_
+
+    @on(Input.Blurred, "#filter")
+    def _left(self) -> None:
+        self.keep_place()
+
+    def keep_place(self) -> None:
+        """Keep filter and order over a restart."""
+        self._last.keep(self, self._kept_as, self.console_app.say)
+
+    def action_filters(self) -> None:
+        """Save the filter under a name, or apply one that was."""
+        from sb.screens.saved_filters import FACES, SavedFiltersScreen  # with the parser of filters
+
+        present = SavedFilter(self.filter_text, self.sort)
+        read_only, face = self.console_app.read_only, FACES[self._kept_as]
+        self.app.push_screen(
+            SavedFiltersScreen(self._last.saved, present, face, read_only=read_only), self._apply
+        )
+
+    def _apply(self, saved: SavedFilter | None) -> None:
+        if saved is not None:
+            if saved.sort:
+                self.sort_by(saved.sort)
+            self.share_filter(saved.text)
+            self.keep_place()
+
+    def sort_by(self, sort: str) -> None:
+        """Show the list in this order, if it has such."""
 
     @on(Input.Changed, "#filter")
     def _typed(self, message: Input.Changed) -> None:
@@ -53,6 +100,8 @@ class Filtering(Section):
             self.filter_changed()
         except UsageError as error:  # most are typed to their end: the rows stay until then
             self.filter_text, self._trouble = before, f"{error.message} ({error.hint})"
+        else:
+            self._last.put(self._kept_as, text=self.filter_text)
         self.show_status()
 
     def waiting_text(self) -> str:
@@ -91,4 +140,5 @@ class Filtering(Section):
         box.remove_class("-open")
         self.focus_on(self.query("RowList").first())
         self.filter_by("")
+        self.keep_place()
         return True

@@ -286,7 +286,9 @@ class InboxScreen(Filtering, Handled, Waiting):
             panel, marked = self.query_one("#first", Panel), len(self.rows.listing.marked)
             panel.count({"": self.lines.total})
             place = f"{count(self.rows.listing.index + 1)} of {count(len(self.lines.keys))}"
-            filtered = f"filter: {self.filter_text}" if self.filter_text else ""
+            hidden = self.console_app.needs["inbox"] - self.lines.total
+            more = f" hides {count(hidden)}" if hidden > 0 else ""
+            filtered = f"filter: {self.filter_text}{more}" if self.filter_text else ""
             panel.foot(
                 f"{marked} marked" if marked else "",
                 place if self.lines.keys else "",

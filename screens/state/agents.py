@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sb.screens.state.document import Document, Field
-from sb.screens.state.memory import MemorySearch, read_records
+from sb.screens.state.memory import read_records
 from sb.screens.state.records import Records
 
 from sb.base.fitting import short_count
@@ -24,9 +24,10 @@ from sb.kernel.incident_response.kill import KillScope
 from sb.kernel.reversibility.mutations import MutationStore
 from sb.kernel.review.activity import DAY_S, RunTallies, Tally
 from sb.kernel.review.agents import agent_requests
-from sb.kernel.review.runs import Run, RunFilter, first_events, project_name, runs_at
+from sb.kernel.review.runs import Run, first_events, project_name, runs_at
 from sb.kernel.review.session_usage import with_usage
 from sb.log.event_log import EventLog
+from sb.memory.browse import Browsed, RecordFilter, browse
 from sb.present.agents import AgentLine, may, never, requests_text, spent_text, trust_in, trust_text
 from sb.present.approvals import request_state, short_call
 from sb.present.overview import AtWork
@@ -126,9 +127,8 @@ def _evals(records: Records, line: AgentLine, now: int) -> list[Field]:
 
 def _runs(log: EventLog, agent: str) -> list[Run]:
     """The newest runs of an agent."""
-    wanted = RunFilter(terms=(("agent", agent),))
-    found = first_events(log, wanted=wanted, dry_runs=False)[:MOST_LISTED]
-    return [run for _, run in sorted(runs_at(log, found).items(), reverse=True) if run.agent == agent]
+    found = first_events(log, wanted=("e.agent = ?", (agent,)), dry_runs=False)[:MOST_LISTED]
+    return [run for _, run in sorted(runs_at(log, found).items(), reverse=True)]
 
 
 def _run_text(run: Run) -> str:
@@ -142,8 +142,8 @@ def _request_fields(queue: Approvals, requests: Sequence[Approval], now: int) ->
 
 def _memories(log: EventLog, agent: str) -> list[Field]:
     """The newest memories that an agent saved."""
-    found = next(MemorySearch(f"agent:{agent}").look(log), None)
-    newest = read_records(log, list(found.keys[:MOST_LISTED]) if found else [])
+    found = next(browse(log.database, RecordFilter(more=("r.agent = ?", (agent,))), Browsed()), Browsed())
+    newest = read_records(log, list(found.numbers[:MOST_LISTED]))
     return [
         Field(str(record["kind"]), shorten(plain(record["text"], one_line=True), 200)) for record in newest
     ]

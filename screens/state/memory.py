@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sb.screens.state.listing import Row, row_of
 from sb.screens.state.question import MOST_OBJECTS, Question, some
-from sb.screens.state.search import Found, Search
+from sb.screens.state.search import Found, Search, memory_filter, names_kind
 
 from sb.base.sources import MICROSECONDS
 from sb.base.text import counted, revealed, shorten
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from sb.memory.operator_view import Overseer
 
-FILTER_HINT = "words, kind:… stack:… scope:… agent:… strength:… state:…"
+FILTER_HINT = "words, kind:… scope:… stack:… agent:… strength:… state:… since:7d"
 TEXT, ORIGIN, HISTORY, NEIGHBOURS = "text", "origin", "history", "neighbours"
 VIEW_NAMES = {TEXT: "Text", ORIGIN: "Origin", HISTORY: "History", NEIGHBOURS: "Neighbours"}  # of one memory
 BEST, NEAREST = 20, 10  # memories that ranking names: with every word, and without
@@ -79,9 +79,9 @@ class MemorySearch(Search):
 
     noun = "memory"
 
-    def __init__(self, text: str = "") -> None:
+    def __init__(self, text: str = "", now: int = 0) -> None:
         super().__init__(text)
-        self.wanted = RecordFilter.parse(text)
+        self.wanted = memory_filter(text, now)
         self.hits: Found = FoundMemories((), 0, False)
         self.ranking: Ranking | None = None
 
@@ -89,8 +89,8 @@ class MemorySearch(Search):
         found = self.hits
         changes = found.changes if isinstance(found, FoundMemories) else 0
         before = Browsed(found.keys, found.total, changes, found.complete)
-        asked = any(field == "kind" for field, _ in self.wanted.terms)  # who names a kind gets it in order
-        upkeep = [] if asked else RecordStore(log.database).numbers_of_kinds(ASIDE)
+        # Who names a kind gets it in order.
+        upkeep = [] if names_kind(self.text) else RecordStore(log.database).numbers_of_kinds(ASIDE)
         for step in browse(log.database, self.wanted, before):
             yield FoundMemories(step.numbers, step.total, step.complete, step.changes, upkeep)
 
@@ -133,7 +133,7 @@ class Ranking:
 
 def ranked(overseer: Overseer, wanted: RecordFilter) -> Ranking:
     """The active memories that answer the words best."""
-    places = wanted.places(overseer.space.places)
+    places = tuple(overseer.space.places.all())
     numbers = [item.id for item in overseer.searcher.find(wanted.question, places, filters=wanted)]
     fitting = fits(overseer.database, wanted, numbers)
     best = [number for number in numbers if number in fitting][:BEST]

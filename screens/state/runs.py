@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from array import array
 from collections.abc import Collection, Iterator, Sequence
@@ -30,7 +31,6 @@ from sb.kernel.review.calls import (
 )
 from sb.kernel.review.runs import (
     Run,
-    RunFilter,
     first_event,
     first_events,
     project_name,
@@ -38,7 +38,7 @@ from sb.kernel.review.runs import (
     runs_at,
 )
 from sb.log.event_log import EventLog
-from sb.log.search import events_at
+from sb.log.search import Clause, events_at
 from sb.present import events
 from sb.present.agents import counts_text
 from sb.present.events import WORD, call_line
@@ -123,7 +123,7 @@ def turn_node(turn: Turn) -> Node:
     return Node(TURN, turn.calls[-1])
 
 
-def grown(log: EventLog, tree: Tree, wanted: RunFilter, opened: Collection[Node]) -> Tree:
+def grown(log: EventLog, tree: Tree, wanted: Clause, opened: Collection[Node]) -> Tree:
     """The tree with what was written since it was read, and these lines open; a new one opens its newest line."""
     newest = log.head().seq
     found = first_events(log, after=tree.read_to, wanted=wanted, dry_runs=False)
@@ -265,21 +265,34 @@ def _call_document(log: EventLog, call: CallRecord, now: int) -> list[Field]:
     return [*fields, *(Field(name, value, folded=True) for name, value in ids.items())]
 
 
-def refused_call(log: EventLog, words: str, node: Node | None, by: int) -> Node | None:
-    """The nearest call that was refused or whose outcome is unknown; from the end on if there is none."""
-    wanted, head = RefusedFilter.parse(words), log.head().seq
-    start = _start(log, node, by) if node else head + 1
+def refused_call(log: EventLog, clause: Clause, start: int, by: int) -> tuple[int, int] | None:
+    """The nearest call that was refused or is unknown; from the end on if there is none.
+
+    Returns its event that says so, and its first one.
+    """
+    wanted, head = RefusedFilter(clause), log.head().seq
     for seq in (start, head + 1 if by > 0 else 0):
         found = next_refused(log, wanted, seq, newer=by < 0)
         event = events_at(log, [found]).get(found) if found else None
         if event is not None:
             begun = next(log.events(run_id=event.subject.run_id, call_id=event.subject.call_id), event)
-            return Node(CALL, begun.seq)
+            return event.seq, begun.seq
     return None
 
 
-def _start(log: EventLog, node: Node, by: int) -> int:
+def calls_of(log: EventLog, tree: Tree) -> Clause:
+    """The condition on events of the runs in a tree."""
+    firsts = json.dumps([log.first_id + first for first in tree.sessions])
+    return (
+        "run_id IN (SELECT run_id FROM events WHERE id IN (SELECT value FROM json_each(?)))",
+        (firsts,),
+    )
+
+
+def start_of(log: EventLog, node: Node | None, by: int) -> int:
     """The row from which on to look: of a session, behind its newest call; to newer ones, a call's newest event."""
+    if node is None:
+        return log.head().seq + 1
     if node.kind == CALL and by < 0:
         event = events_at(log, [node.first]).get(node.first)
         events = log.events(run_id=event.subject.run_id, call_id=event.subject.call_id) if event else ()

@@ -44,7 +44,8 @@ def test_another_safety_class_is_named(now: dict[str, Any], text: str, why: str)
     changed = entry(**now)
     need = contract_need(changed, 0)
     assert change_text(changed) == text
-    assert need is not None and need.why == why
+    assert need is not None
+    assert need.why == why
 
 
 def test_what_a_tool_may_do_stands_before_how_it_is_described() -> None:

@@ -8,7 +8,9 @@ import json
 from pathlib import Path
 
 import pytest
+from sb.screens.row_list import RowList
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from sb.kernel.authority.signing import Label
 from sb.present.event_files import COLUMNS
@@ -89,6 +91,31 @@ def test_a_filter_holds_in_all_views_of_activity(agents: Agents, console: Consol
         assert console.at("calls")
         await console.shows(pilot, "Calls 3")
         assert "bank.look" in console.text()
+
+    console(script)
+
+
+def test_what_nobody_decided_in_time_is_found_among_decisions_by_its_state(
+    agents: Agents, console: Console
+) -> None:
+    agents.runtime.approvals.deny(agents.pay("eve"), Label("grace"), "no")
+    agents.pay("the landlord")  # whose lapse is noted, since later requests come
+    agents.clock.time += 86_400
+    agents.runtime.approvals.approve(agents.pay("bob"), Label("ada"), "the bill")
+    agents.clock.time += 86_400  # after which nothing is noted any more
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "3", *["right_square_bracket"] * 3)
+        await console.shows(pilot, "Decisions 5")
+        assert "landlord" not in console.text()
+        for typed, found in (("state:expired", 2), ("-state:denied", 4), ("state:denied by:grace", 1)):
+            await console.press(pilot, "slash")
+            console.app.screen.query_one("#filter", Input).value = typed
+            await console.shows(pilot, f"filter: {typed}")
+            assert len(console.app.screen.query_one("#decisions", RowList).listing.keys) == found
+            if typed == "state:expired":
+                assert "to=the landlord" in console.squeezed()
+            await console.press(pilot, "escape")
 
     console(script)
 

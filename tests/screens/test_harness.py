@@ -191,14 +191,15 @@ def test_a_pass_says_what_would_end_it_and_a_failure_what_would_make_it_pass(car
     [
         ("status:fail", "HA-01 HA-02 HA-04 HA-06 HA-08"),
         ("status:FAIL severity:p0", "HA-01 HA-04 HA-06"),
-        ("outcome:tool status:partial", "HA-14"),
+        ("outcome:tool* status:partial", "HA-14"),
         ("outcome:policy-governed severity:P2", "HA-10"),
         ("charter", "HA-06"),
         ("gateway FINGERPRINT", "HA-12"),
         ("ha-13", "HA-13"),
-        ("asi04 outcome:tool severity:P1", "HA-13"),
+        ("asi04 outcome:tool* severity:P1", "HA-13"),
         ("callable severity:P2", "HA-10"),
-        ("nothing:at all", ""),
+        ('"nothing:at all"', ""),
+        ("outcome:tool-controlled -status:pass", "HA-14"),
     ],
 )
 def test_a_filter_finds_words_anywhere_and_terms_in_their_column(
@@ -224,7 +225,7 @@ def test_the_filter_is_live_says_how_much_fits_and_escape_clears_it(
         await type_filter(console, pilot, "nowhere")
         await console.shows(pilot, "No controls match.")
         assert console.app.screen.query_one(DocumentView).fields == []
-        await type_filter(console, pilot, "outcome:policy")
+        await type_filter(console, pilot, "outcome:policy-governed")
         await console.shows(pilot, "5 of 15 · filter: ")
         await console.press(pilot, "enter", "j")
         assert graded(console) == "pass: HA-07"
