@@ -34,9 +34,10 @@ _LONGEST_ABOUT = 60  # characters of the object of a call in its reason
 _LONGEST_REASON = 400  # characters of a reason in which names are looked for: an agent can make it a megabyte
 _JOINED = re.compile(r"\w+s\b(?:(?:, | or |, or )\w+s\b(?! of))*")  # verbs: "deletes, stops or opens"
 _REDIRECTS = re.compile(r"^(?:\d|&)?>[>|]? ")  # what a shell does with an output
+LEAKS = "leaks"
 # What a call does by the rule that asks for a person, the worst first: a word and a phrase.
 _BY_RULE = {
-    CREDENTIALS_LEAVE: ("leaks", "sends a credential away, for good"),
+    CREDENTIALS_LEAVE: (LEAKS, "sends a credential away, for good"),
     SENT_AFTER_READING: ("sends", "sends data from a session that has read credentials"),
     CREDENTIALS_READ: ("reveals", "shows a credential to the agent"),
     SENDS: ("sends", "sends data to another host"),
@@ -45,7 +46,7 @@ _BY_RULE = {
 
 # How grave an effect is, the gravest first, with its words: our parser's verbs, and those of tools' names.
 TIERS = {
-    "leaks": "leaks",
+    LEAKS: LEAKS,
     "destroys": (
         "destroys deletes drops removes overwrites erases discards forgets rewrites replaces formats ends stops kills"
         " reverts cancels"
@@ -155,6 +156,11 @@ def request_effect(disclosed: Disclosure) -> str:
         _argument(disclosed, "tool"),
         pays=MONEY in asked.request,
     )
+
+
+def gravity(disclosed: Disclosure) -> int:
+    """The tier of a request's effect, 0 for the gravest."""
+    return effect_tier(request_effect(disclosed), disclosed.approval.safety_class)
 
 
 def request_effect_phrase(disclosed: Disclosure) -> str:

@@ -33,9 +33,7 @@ from sb.present.approvals import (
     short_call,
 )
 from sb.present.decisions import approving, approving_first, denying, revoking
-from sb.present.effects import (
-    BETWEEN,
-)
+from sb.present.effects import BETWEEN, LEAKS, gravity, request_effect
 from sb.present.events import call_line
 from sb.present.states import state
 from sb.present.times import lateness
@@ -156,6 +154,7 @@ def question(
         facts = tuple(_facts(about[0], detail))
         objects, revealed = ((_object(about[0], reveal),) for reveal in (False, True))
     else:
+        asked = sorted(asked, key=gravity)
         several = batch(asked)
         facts, objects, revealed = several.common, several.lines, several.revealed
         if verb != "approve":
@@ -168,8 +167,11 @@ def question(
         objects,
         facts,
         _consequence(verb, asked, count, others),
-        tuple(_name(item) for item in about),
+        tuple(_name(item) for item in (asked or about)),
         revealed=revealed if hidden else (),
+        word=LEAKS
+        if verb == "approve" and count == 1 and asked and request_effect(asked[0]) == LEAKS
+        else "",
         does=_DOES[verb],
         tone="ok" if verb == "approve" else "danger",
     )

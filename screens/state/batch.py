@@ -11,13 +11,13 @@ from sb.base.text import revealed_line
 from sb.base.values.frozen import frozen
 from sb.kernel.approvals.disclosure import Disclosure
 from sb.present.approvals import argument, bare, call_text, exact_object, object_argument
-from sb.present.effects import BETWEEN, request_why
+from sb.present.effects import BETWEEN, request_effect, request_why
 
 SHELL, ABOVE = "host.shell.", ("cwd", "why")  # tools of which these arguments are named by Where and Why
 TOOL = "tool"  # the argument with the host's name of the tool, which stands beside our own
 MORE = "…"  # where the common beginning of command lines ends, and what differs goes on
 _OBJECT = "Each"  # the part that says by itself what the call is about
-_NAMED = (_OBJECT, "Why", "Agent", "Where", "Tool")  # parts whose value is enough in a line
+_NAMED = (_OBJECT, "Effect", "Why", "Agent", "Where", "Tool")  # parts whose value is enough in a line
 
 
 @frozen
@@ -63,7 +63,7 @@ def _parts(item: Disclosure, reveal: bool) -> dict[str, str]:
             for entry in item.arguments
             if entry is not about and entry.name not in quiet
         }
-    parts |= {"Why": _why(item), "Agent": revealed_line(item.approval.agent)}
+    parts |= {"Effect": request_effect(item), "Why": _why(item), "Agent": revealed_line(item.approval.agent)}
     parts |= {"Where": argument(item, "cwd") if quiet else ""}
     parts |= {"Tool": "" if shell else revealed_line(item.approval.tool_id)}
     return {name: text for name, text in parts.items() if text}
