@@ -17,7 +17,7 @@ class DecisionsScreen(ActivityView):
     name_ = "decisions"
     parts = ("decisions", LISTS, RECORDS, PANELS)
     over = DecisionFilter
-    columns = EVENT.columns["decisions"]
+    columns, face = EVENT.columns["decisions"], "decisions"
     empty = "Nobody has decided anything yet.\n\n1 shows what waits for you."
     BINDINGS = bindings("decisions")
 

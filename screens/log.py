@@ -59,6 +59,7 @@ class ActivityView(Searching, Handled, TabView):
     failure = "not done"
     over: ClassVar[type[LogFilter]]  # the events among which is looked
     columns: ClassVar[Sequence[Column]]
+    face: ClassVar[str] = "list"  # of events that these columns are of
     empty: ClassVar[str]
     lists_calls: ClassVar[bool] = False  # each by its first event, rather than all events
 
@@ -87,7 +88,7 @@ class ActivityView(Searching, Handled, TabView):
 
     def rows_of(self, records: Records, seqs: Sequence[int]) -> Mapping[int, Row]:
         """The lines of these rows of the log; called in a worker."""
-        return event_rows(records.log(), seqs)
+        return event_rows(records.log(), seqs, self.face)
 
     def new_search(self, text: str) -> LogSearch:
         return LogSearch(text, self.over, self.now())

@@ -95,6 +95,20 @@ def test_a_filter_holds_in_all_views_of_activity(agents: Agents, console: Consol
     console(script)
 
 
+def test_who_decided_stands_below_its_title(agents: Agents, console: Console) -> None:
+    agents.runtime.approvals.approve(agents.pay("bob"), Label("ada"), "the bill")
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "3", *["right_square_bracket"] * 3)
+        await console.shows(pilot, "approved")
+        title, row = (
+            next(line for line in console.text().splitlines() if word in line) for word in (" by ", "bob")
+        )
+        assert row[title.index(" by ") + 1 :].startswith("ada")
+
+    console(script)
+
+
 def test_what_nobody_decided_in_time_is_found_among_decisions_by_its_state(
     agents: Agents, console: Console
 ) -> None:
