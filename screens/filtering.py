@@ -55,7 +55,19 @@ class Filtering(Section):
 
     @on(Input.Blurred, "#filter")
     def _left(self) -> None:
+        """Leave the box as the filter in force: what is none must not seem to be one, nor come back later."""
+        if self._trouble and self.app.app_focus:
+            self._put(self.filter_text)
+            self._trouble = ""
+            self.show_status()
         self.keep_place()
+
+    def _put(self, text: str) -> None:
+        """Show a text in the box that is the filter already, or is made so by the caller."""
+        box = self.query_one("#filter", Input)
+        with box.prevent(Input.Changed):
+            box.value = text
+        box.set_class(bool(text), "-open")
 
     def keep_place(self) -> None:
         """Keep filter and order over a restart."""
@@ -88,8 +100,13 @@ class Filtering(Section):
         self._timer = self.set_timer(DEBOUNCE_S, lambda: self.filter_by(message.value))
 
     @on(Input.Submitted, "#filter")
-    def _entered(self) -> None:
-        self.focus_on(self.query("RowList").first())
+    def _entered(self, message: Input.Submitted) -> None:
+        """Go to the list, with what was typed; a text that is no filter keeps the cursor, so that no key acts on other rows."""
+        if self._timer is not None:
+            self._timer.stop()
+        self.filter_by(message.value)
+        if not self._trouble:
+            self.focus_on(self.query("RowList").first())
 
     def filter_by(self, text: str) -> None:
         """Show only what fits."""
@@ -117,15 +134,13 @@ class Filtering(Section):
         box = self.query_one("#filter", Input)
         box.add_class("-open")
         box.focus()
+        box.action_select_all()
 
     def share_filter(self, text: str) -> None:
         """Filter by what was typed elsewhere, and show it in the box."""
         if text == self.filter_text:
             return
-        box = self.query_one("#filter", Input)
-        with box.prevent(Input.Changed):
-            box.value = text
-        box.set_class(bool(text), "-open")
+        self._put(text)
         self.filter_by(text)
 
     def leave_part(self) -> bool:

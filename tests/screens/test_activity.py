@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 
 import pytest
+from sb.screens.filtering import Filtering
 from sb.screens.row_list import RowList
 from textual.pilot import Pilot
 from textual.widgets import Input
@@ -91,6 +92,45 @@ def test_a_filter_holds_in_all_views_of_activity(agents: Agents, console: Consol
         assert console.at("calls")
         await console.shows(pilot, "Calls 3")
         assert "bank.look" in console.text()
+
+    console(script)
+
+
+def test_a_text_that_is_no_filter_keeps_the_cursor_and_is_gone_when_it_is_left(
+    agents: Agents, console: Console
+) -> None:
+    """Else keys would act on rows that nobody asked for, and the text would come back in another view."""
+    done(agents)
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "3", "slash", *"tool:pay", "enter", "slash")
+        section = console.app.section
+        assert isinstance(section, Filtering)
+        box = section.query_one("#filter", Input)
+        assert box.selected_text == "tool:pay"
+        await console.press(pilot, *"colour:red", "enter")
+        assert box.has_focus
+        assert "no key 'colour'" in console.text()
+        await console.press(pilot, "u", "x")
+        assert box.value == "colour:redux"
+        await console.press(pilot, "tab")
+        assert (box.value, section.filter_text) == ("tool:pay", "tool:pay")
+        await console.press(pilot, "right_square_bracket")
+        assert console.app.screen.query_one("#filter", Input).value == "tool:pay"
+
+    console(script)
+
+
+def test_enter_filters_by_what_was_typed_in_one_burst(agents: Agents, console: Console) -> None:
+    done(agents)
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "3")
+        await pilot.press("slash", *"tool:nothing", "enter")
+        section = console.app.section
+        assert isinstance(section, Filtering)
+        assert section.filter_text == "tool:nothing"
+        assert not section.query_one("#filter", Input).has_focus
 
     console(script)
 
