@@ -369,13 +369,12 @@ def _log_clause(term: Term, now: int) -> Clause:
         return _timed(term, "at", now)
     if term.key == "state":
         return _event_of_state(term, now)
-    if term.key in ("by", "amount"):
-        # Calls have no decider, and hosts' tools no amount: their payloads are not looked at.
-        by = term.key == "by"
-        name, may = ("by", "substr(kind, 1, 7) <> 'kernel.'") if by else (MONEY, "tool_id NOT LIKE 'host.%'")
-        path, sign = ("$.by", "=") if by else (f"$.{MONEY}.amount", term.sign)
-        read = f"CASE WHEN {may} AND instr(payload, '\"{name}\"') AND json_valid(payload) THEN json_extract(payload, '{path}') END"
-        return _negated(term, f"{read} {sign} ?", term.value if by else _amount(term))
+    if term.key == "by":
+        return _decided_by(term)
+    if term.key == "amount":  # hosts' tools have none: their payloads are not looked at
+        may = f"tool_id NOT LIKE 'host.%' AND instr(payload, '\"{MONEY}\"') AND json_valid(payload)"
+        read = f"CASE WHEN {may} THEN json_extract(payload, '$.{MONEY}.amount') END"
+        return _negated(term, f"{read} {term.sign} ?", _amount(term))
     if term.key:
         return _named(term, _EVENT[term.key])
     columns, texts = contains(term.value, *_EVENT.values())
@@ -387,6 +386,21 @@ def _log_clause(term: Term, now: int) -> Clause:
             (*values, f"*[^0-9a-f]{term.value.lower()}*"),
         )
     return _negated(term, f"{columns} OR {payload}", *values)
+
+
+def _decided_by(term: Term) -> Clause:
+    """That a person did it; calls have no decider, so their payloads are not looked at.
+
+    Most decisions end with the name, which is seen without reading the JSON, as is that it is nowhere.
+    """
+    read = "json_valid(payload) THEN lower(json_extract(payload, '$.by')) GLOB ? END"
+    name, may = _pattern(term), "substr(kind, 1, 7) <> 'kernel.'"
+    if "*" in name or not _PLAIN.fullmatch(name):
+        return _negated(term, f"CASE WHEN {may} AND instr(payload, '\"by\"') AND {read}", name)
+    ends, (tail,) = contains(f',"by":"{name}"}}', "payload")
+    has, quoted = contains(f'"{name}"', "payload")
+    sql = f"{may} AND CASE WHEN {ends} THEN 1 WHEN {has} AND {read}"
+    return _negated(term, sql, tail.removesuffix("%"), *quoted, name)
 
 
 def _event_of_state(term: Term, now: int) -> Clause:

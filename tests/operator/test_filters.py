@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,9 +15,12 @@ from sb.base.sources import CountingIds, SteeredClock
 from sb.errors import UsageError
 from sb.kernel import RunBudget, RunContext, SafetyClass
 from sb.kernel.authority.signing import Label
+from sb.log.event_log import EventLog
+from sb.log.search import seqs_of
 from sb.operator.attention.inbox import InboxReader
 from sb.operator.filters import KEYS, Filter, filter_of
 from sb.runtime import Runtime, open_runtime
+from sb.store.database import open_database
 from tests.conftest import CommandLine, approve_tools
 from tests.rows import rows
 
@@ -218,3 +223,45 @@ def test_lists_and_searches_take_a_saved_filter_and_narrow_it(sb: CommandLine, a
     assert sb("approvals", "list", "--saved", "ada's week", "amount>70", "--json").json["items"] == []
     wrong = sb("log", "search", "--saved", "ada week")
     assert (wrong.code, 'did you mean "ada\'s week"' in wrong.err) == (1, True)
+
+
+@rows(
+    "text, names",
+    [
+        ("by:ada", "last first alone"),
+        ("by:ADA", "last first alone"),
+        ("by:ad", ""),
+        ("by:a*", "last first alone quoted"),
+        ("by:jo_e", "under"),
+        ("by:jo%e", ""),
+        ("by:o'brien", "brien"),
+        ("by:é", "accent"),
+        ("-by:ada", "inside under brien accent quoted none spread damaged"),
+    ],
+)
+def test_a_decider_is_found_wherever_the_payload_names_one(tmp_path: Path, text: str, names: str) -> None:
+    payloads = {
+        "last": '{"reason":"x","by":"ada"}',
+        "first": '{"by":"ada","reason":"x"}',
+        "alone": '{"by": "Ada"}',
+        "inside": '{"signed":{"x":1,"by":"ada"}}',
+        "under": '{"reason":"x","by":"jo_e"}',
+        "brien": '{"by":"o\'brien","x":1}',
+        "accent": '{"reason":"x","by":"é"}',
+        "quoted": json.dumps({"reason": "x", "by": 'a",by":"ada'}, separators=(",", ":")),
+        "none": '{"reason":",by:ada"}',
+        "spread": json.dumps({"reason": ',"by":"ada"}'}),
+        "damaged": '{"by":"ada"',
+    }
+    name = tmp_path / f"{abs(hash(text))}.db"
+    with contextlib.closing(open_database(name)) as database:
+        log = EventLog(database)
+        with database.write() as write:
+            for number, payload in enumerate(payloads.values(), 1):
+                write(
+                    "INSERT INTO events (id, at, kind, run_id, trace_id, agent, tool_id, call_id, payload_digest, prev,"
+                    " hash, salt, payload) VALUES (?, 0, 'grant.made', '', '', '', '', '', '', '', '', '', ?)",
+                    (log.first_id + number, payload),
+                )
+        found = {list(payloads)[seq - 1] for seq in seqs_of(log, Filter.parse(text).log(0))}
+    assert found == set(names.split())
