@@ -95,7 +95,7 @@ class AgentsScreen(Handled, TabView):
         self.detail.show(self.handler.document(), same_record=shown == self._shown)
         self._shown = shown
         if page is not None:
-            self.query_one(HoursChart).show(page.hours)
+            self.query_one(HoursChart).show(page.hours, page.cost)
         self.show_keys()
 
     @on(Panel.Viewed, "#page")
