@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar
 
 from sb.screens.actions import MOVE, Action
 from textual import events
 from textual.content import Content
 from textual.widgets import Static
-
-if TYPE_CHECKING:
-    from sb.screens.app import ConsoleApp
 
 T = TypeVar("T")
 BETWEEN = " · "  # two keys in the last line of a dialog
@@ -45,7 +42,8 @@ class ActionLine(Static):
     parts: Parts[Action] = Parts()
 
     def on_click(self, event: events.Click) -> None:
-        action, app = self.parts.at(event.x), cast("ConsoleApp", self.app)
+        app: Any = self.app  # the console, whose screens have such lines
+        action = self.parts.at(event.x)
         if action is None or app.section is None:
             return
         rows = app.section.list_in_use

@@ -178,6 +178,7 @@ class Split(Container):
         self._panels = (first, second)
         self._shares = shares
         self._full: Panel | None = None
+        self._empty: Panel | None = None
 
     def on_mount(self) -> None:
         self.share_out()
@@ -190,9 +191,15 @@ class Split(Container):
         wide = self.app.size.width >= WIDE
         share = self._shares.wide if wide else self._shares.high
         for panel, parts in zip(self._panels, (share, SHARES - share), strict=True):
-            panel.display = self._full in (None, panel)
+            panel.display = self._full in (None, panel) and panel is not self._empty
             panel.styles.width = f"{parts}fr" if wide else "1fr"
             panel.styles.height = "1fr" if wide else f"{parts}fr"
+
+    def leave_out(self, panel: Panel, *, empty: bool) -> None:
+        """Give the other panel all the room while there is nothing to show in this one."""
+        before, self._empty = self._empty, panel if empty else None
+        if before is not self._empty:
+            self.share_out()
 
     def move(self, by: int) -> None:
         """Move what is between the panels by so many parts."""

@@ -8,6 +8,7 @@ from typing import Any
 from sb.screens.state.document import Document, Field
 from sb.screens.state.memory import read_records
 from sb.screens.state.records import Records
+from sb.screens.state.runs import newest_calls
 
 from sb.base.fitting import short_count
 from sb.base.secrets.redaction import redact_text
@@ -173,6 +174,7 @@ def _about(records: Records, line: AgentLine) -> list[Field]:
     with records.overview() as overview:
         causes = overview.refusals(line.agent, line.runs)
     fields += _lines("Refused in 24 hours", [f"{short_count(count)} by {rule}" for rule, count in causes])
+    fields += newest_calls(log, "Newest calls", now, agent=line.agent)
     return [*fields, Field("run", line.run_id, folded=True)]
 
 

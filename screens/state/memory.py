@@ -38,8 +38,9 @@ FILTER_HINT = "words, kind:… scope:… stack:… agent:… strength:… state:
 TEXT, ORIGIN, HISTORY, NEIGHBOURS = "text", "origin", "history", "neighbours"
 VIEW_NAMES = {TEXT: "Text", ORIGIN: "Origin", HISTORY: "History", NEIGHBOURS: "Neighbours"}  # of one memory
 BEST, NEAREST = 20, 10  # memories that ranking names: with every word, and without
+UPKEEP_KINDS = tuple(kind for kind in ASIDE if kind != "suggestion")  # which waits for a person
 BEST_HEADING, REST_HEADING, NEAREST_HEADING, UPKEEP_HEADING = -1, -2, -3, -4
-_UPKEEP = {UPKEEP_HEADING: "Upkeep: trust scores, suggestions, histories of relationships"}
+_UPKEEP = {UPKEEP_HEADING: "Upkeep: trust scores and histories of relationships"}
 
 
 def memory_rows(log: EventLog, numbers: Sequence[int], words: Sequence[str]) -> dict[int, Row]:
@@ -67,7 +68,7 @@ class FoundMemories(Found):
 
     Args:
         changes: the newest change of a record when it began.
-        upkeep: the numbers of all records that are no memories, newest first.
+        upkeep: the numbers of all records of upkeep, newest first.
     """
 
     changes: int = 0
@@ -90,7 +91,7 @@ class MemorySearch(Search):
         changes = found.changes if isinstance(found, FoundMemories) else 0
         before = Browsed(found.keys, found.total, changes, found.complete)
         # Who names a kind gets it in order.
-        upkeep = [] if names_kind(self.text) else RecordStore(log.database).numbers_of_kinds(ASIDE)
+        upkeep = [] if names_kind(self.text) else RecordStore(log.database).numbers_of_kinds(UPKEEP_KINDS)
         for step in browse(log.database, self.wanted, before):
             yield FoundMemories(step.numbers, step.total, step.complete, step.changes, upkeep)
 

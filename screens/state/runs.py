@@ -21,9 +21,11 @@ from sb.base.values.frozen import frozen
 from sb.kernel.reversibility.mutations import MutationStore
 from sb.kernel.review.activity import RunTallies
 from sb.kernel.review.calls import (
+    CallFilter,
     CallRecord,
     RefusedFilter,
     Turn,
+    all_calls,
     calls_at,
     next_refused,
     run_calls,
@@ -52,6 +54,7 @@ TREE_COLUMNS = tuple(  # of the lines of a tree, by how far each stands in
     for depth in range(3)
 )
 NEXT_CALLS = 3
+NEWEST_CALLS, LOOKED_AT = 12, 20_000  # calls below a tool or an agent; events among which they are
 SESSION, TURN, CALL = KINDS = range(3)
 
 
@@ -196,6 +199,34 @@ def call_rows(log: EventLog, seqs: Sequence[int]) -> dict[int, Row]:
     return {
         first: row_of(events.CALL, call_line(call), now) for first, call in calls_at(log, list(seqs)).items()
     }
+
+
+def newest_calls(log: EventLog, title: str, now: int, *, agent: str = "", tool: str = "") -> list[Field]:
+    """A heading and the newest calls of an agent, or of a tool, a line each; [] where there is none.
+
+    Not in all of the log: of what was called long ago, Activity knows.
+    """
+    wanted = {"agent": agent, "tool_id": tool}
+    of = {column: value for column, value in wanted.items() if value}
+    clause = " AND ".join(f"{column} = ?" for column in of), tuple(of.values())
+    newest, found = log.head().seq, array("q")
+    after = max(newest - LOOKED_AT, 0)
+    for step in all_calls(log, CallFilter(more=clause), newest=newest, after=after):
+        found.extend(step.seqs)
+        if len(found) >= NEWEST_CALLS:
+            break
+    lines = [call_line(call) for _, call in sorted(calls_at(log, found[:NEWEST_CALLS]).items(), reverse=True)]
+    fields = [
+        Field(
+            relative_age(line.at, now),
+            " · ".join(
+                [line.verdict.word, line.object.removeprefix(f"{tool} "), *([] if agent else [line.agent])]
+            ),
+            tone=line.verdict.tone if line.verdict.tone == "danger" else "",
+        )
+        for line in lines
+    ]
+    return [Field(title), *fields] if fields else []
 
 
 def document(records: Records, tree: Tree, node: Node) -> list[Field]:
