@@ -106,7 +106,7 @@ class CommandJudge(ABC):
         self._splits_elsewhere = False  # IFS was changed: where a value is split is not followed
         # What the line does, so far as that is known.
         self.programs: list[str] = []
-        self.commands = CommandList()
+        self.commands = CommandList(self.paths)
         self.writes: list[str] = []
         self.replaced: dict[
             str, bool
@@ -283,7 +283,7 @@ class CommandJudge(ABC):
             if self.paths.places(target)[0] in ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"):
                 return QUIET
             if whole:
-                self.writes.append(self.paths.places(target)[0])
+                self.writes += filter(None, [self.paths.spelled(target)])
                 self.touched.update(self.paths.places(target))
         if self.paths.settings(target):
             self.refuse(f"{display(target)}: configures agents; agents must not change it")

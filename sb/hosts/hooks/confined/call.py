@@ -75,6 +75,7 @@ class Confined(NamedTuple):
     Args:
         commands: of the line. needs: of its programs. opened: paths that it may write beyond the default, once they are agreed to.
         alone: those of `opened` that are files, or folders that it makes, and need no folder around them.
+        folders: those of `alone` that are folders.
         readable: credentials that it may read. outside: why it runs without an engine, or "".
         asked: its programs that run what a project holds, with credentials that they may read once that is agreed to.
         withheld: credentials that its programs use, which it cannot read.
@@ -91,6 +92,7 @@ class Confined(NamedTuple):
     needs: tuple[Need, ...] = ()
     opened: tuple[str, ...] = ()
     alone: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
     readable: tuple[str, ...] = ()
     outside: str = ""
     asked: tuple[tuple[str, str], ...] = ()
@@ -152,9 +154,10 @@ class CallRights:
         if set(failure.get("reads", ())) & set(withheld):  # the person is asked for what it failed without
             needs, withheld = Needs(needs.withheld), []
         profile = self.profile(needs.rows)
-        folders = list(made_folders(commands, folder))
-        made = [*folders, *made_files(commands, folder)]
-        trees = list(moved_trees(commands, self._root(folder), folder))
+        placed = [(argv, at or folder) for argv, at in zip(commands, call.effects.folders, strict=True)]
+        folders = list(made_folders(placed))
+        made = [*folders, *made_files(placed)]
+        trees = list(moved_trees(placed, self._root(folder)))
         writes = [*call.written, *folders, *failure.get("writes", ()), *trees]
         beyond = [path for path in dict.fromkeys(map(_real, writes)) if not profile.may_write(path)]
         beyond = [path for path in beyond if not (is_made_settings(path) or _is_device(path))]
@@ -169,6 +172,7 @@ class CallRights:
             needs.rows,
             opened,
             tuple(path for path in opened if path in made),
+            tuple(path for path in opened if path in folders),
             tuple(readable),
             outside,
             tuple((program, path) for program in needs.asked for path in self._existing(needs.rows)[:1]),

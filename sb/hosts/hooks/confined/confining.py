@@ -228,7 +228,7 @@ class Confining:
             self.store.revoke(confined.command, confined.folder)
             return
         new = [path for path in confined.alone if not os.path.lexists(path)]
-        alone = [path for path in confined.alone if make(path, confined.commands, confined.folder)]
+        alone = [path for path in confined.alone if make(path, wants_folder=path in confined.folders)]
         made = Made(tuple(new), tuple(self._beside(confined)))
         if made != Made():
             self.store.note_made(confined.command, confined.folder, made)
