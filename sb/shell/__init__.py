@@ -45,6 +45,7 @@ class ShellVerdict(NamedTuple):
         uploads: what it sends to other machines, whatever that holds.
         commands: each command of the line, in words as they are expanded: a program with its arguments; none of a line that
             could not be judged to its end.
+        made_folders: absolute paths of folders that it makes, which say nothing of what may come into them.
         folders: the folder that each of `commands` runs in, absolute; "" where it is not known.
         understood: whether all its programs and command lines are known before it runs.
     """
@@ -65,6 +66,7 @@ class ShellVerdict(NamedTuple):
     scripts: tuple[str, ...] = ()
     disclosed: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
+    made_folders: tuple[str, ...] = ()
 
 
 def classify(
@@ -140,6 +142,7 @@ def classify(
         tuple(judge.scripts.ran),
         tuple(judge.trail.disclosed),
         judge.commands.folders() if parsed else (),
+        tuple(dict.fromkeys(judge.made_folders)),
     )
 
 

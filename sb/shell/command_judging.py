@@ -108,6 +108,7 @@ class CommandJudge(ABC):
         self.programs: list[str] = []
         self.commands = CommandList(self.paths)
         self.writes: list[str] = []
+        self.made_folders: list[str] = []
         self.replaced: dict[
             str, bool
         ] = {}  # absolute paths whose content may be gone: true where they are too
@@ -283,7 +284,8 @@ class CommandJudge(ABC):
             if self.paths.places(target)[0] in ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"):
                 return QUIET
             if whole:
-                self.writes += filter(None, [self.paths.spelled(target)])
+                named = self.made_folders if by == "mkdir" else self.writes
+                named += filter(None, [self.paths.spelled(target)])
                 self.touched.update(self.paths.places(target))
         if self.paths.settings(target):
             self.refuse(f"{display(target)}: configures agents; agents must not change it")

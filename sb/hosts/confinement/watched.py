@@ -125,6 +125,11 @@ def watch(
     return Watch(_settings(project, started), hooks, _configs(project), missing, held_now, **more)
 
 
+def alone(folder: str) -> str:
+    """The path by which a call is let make a folder and nothing that is in it."""
+    return os.path.join(folder, ".")
+
+
 def also_started(before: Watch, started: Sequence[str]) -> Watch:
     """The watch with more folders in which hosts were started, as these are now."""
     new = [folder for folder in started if folder not in before.started]
@@ -144,7 +149,7 @@ def restore(
     Args:
         removed: the folder that takes what was made; it is made where it is missing.
         allowed: paths that a call since then was let change; each stands for itself, and for what is in it if it is a
-            host's setting. keys: with their values, that it was let set in git's configuration.
+            host's setting and not `alone`. keys: with their values, that it was let set in git's configuration.
     """
     putting = _Putting(project, before, removed, [*before.approved, *allowed])
     accepted = [*((name, value) for name, value in before.accepted), *keys]

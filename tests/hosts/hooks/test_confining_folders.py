@@ -7,25 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from sb.config.home import Home
-from sb.hosts.hooks.calls.context import SHELL_PREFIX
 from sb.hosts.hooks.event import Decision, HookVerdict
-from sb.tools.hosted.guarding import confiner_path
 from tests.hosts.hooks.conftest import Host
 from tests.rows import rows
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is a program for Linux")
-
-
-@pytest.fixture
-def confined(host: Host, monkeypatch: pytest.MonkeyPatch) -> Host:
-    """A session whose commands the host starts by `sb-confine`, in a project that is in no temporary folder."""
-    monkeypatch.setenv(SHELL_PREFIX, str(confiner_path(Home(host.home))))
-    monkeypatch.setattr("sb.hosts.hooks.confined.confining.temporary_folders", list)
-    monkeypatch.setattr("sb.hosts.hooks.confined.confining.SHARED_MEMORY", "/data/none")
-    host.configure("undo: {tree_ms: 60000}\n")
-    (host.project / "src" / "x").mkdir(parents=True)
-    return host
 
 
 INSIDE = (
@@ -39,8 +25,9 @@ INSIDE = (
 
 
 @rows("line", INSIDE)
-def test_file_of_the_project_by_way_of_a_folder_in_it_asks_nobody(line: str, confined: Host) -> None:
-    assert confined.before("Bash", command=line) == HookVerdict()
+def test_file_of_the_project_by_way_of_a_folder_in_it_asks_nobody(line: str, apart: Host) -> None:
+    (apart.project / "src" / "x").mkdir(parents=True, exist_ok=True)
+    assert apart.before("Bash", command=line) == HookVerdict()
 
 
 OUTSIDE = (
@@ -52,14 +39,15 @@ OUTSIDE = (
 
 
 @rows("line, name", OUTSIDE)
-def test_file_outside_is_asked_about_and_alone_is_made(line: str, name: str, confined: Host) -> None:
-    around = confined.project.parent
+def test_file_outside_is_asked_about_and_alone_is_made(line: str, name: str, apart: Host) -> None:
+    (apart.project / "src" / "x").mkdir(parents=True, exist_ok=True)
+    around = apart.project.parent
     before = {*around.iterdir(), around / Path(name).parts[0]}
-    verdict = confined.before("Bash", command=line)
+    verdict = apart.before("Bash", command=line)
     assert verdict.decision is Decision.ASK
     assert verdict.reason.startswith(f"SecondBrain: writes {around / name}, outside of the project")
     assert verdict.reason.count("writes") == 1
     assert (around / name).exists()
     assert {*around.iterdir()} == before
-    confined.tell("Stop")
+    apart.tell("Stop")
     assert not (around / name).exists()

@@ -176,7 +176,7 @@ def _shell(call: CallReading) -> GovernedCall:
         and verdict.safety_class is not SafetyClass.READ_ONLY
         and not _GOES_FIRST.match(command)
     ):
-        setting = _may_be_a_setting(command, verdict.writes, context)
+        setting = _may_be_a_setting(command, (*verdict.writes, *verdict.made_folders), context)
         refused = (
             f"{setting} may be a host's settings or a git hook there: {_FOLDER_UNKNOWN}" if setting else ""
         )

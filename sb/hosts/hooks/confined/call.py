@@ -13,7 +13,7 @@ from sb.base.repository import git_root
 from sb.base.secrets.redaction import one_line
 from sb.base.values.frozen import frozen
 from sb.config.home import Home
-from sb.hosts.confinement import no_links
+from sb.hosts.confinement import no_links, processes
 from sb.hosts.confinement.credentials import names_logins_only
 from sb.hosts.confinement.git_config import (
     has_local_remote,
@@ -332,6 +332,16 @@ class CallRights:
             yield _ask(reason, WRITES_OUTSIDE)
         if (more := len(opened) - len(decisive[:_MOST_ASKED]) - len(others[:_MOST_ASKED])) > 0:
             yield _ask(f"writes {more} more outside of the project")
+
+
+def movable(path: str, folder: Path) -> Ask:
+    """The question where a program in the background could put a link in the place of what the next call mounts.
+
+    Args:
+        path: the first that is so. folder: SB_HOME/confine.
+    """
+    reason = "a program in the background could replace the project's folder or its settings"
+    return _ask(f"{reason}: {one_line(path, LONGEST)} ({processes.named(folder)})")
 
 
 def uses_repository(commands: Iterable[tuple[str, ...]]) -> bool:

@@ -46,13 +46,11 @@ from sb.hosts.hooks import resident
 from sb.hosts.hooks.calls.context import NOT_CONFINED, SHELL_PREFIX, JudgingContext
 from sb.hosts.hooks.calls.reading import texts
 from sb.hosts.hooks.confined.approved_paths import make, remove_unused
-from sb.hosts.hooks.confined.call import LONGEST, CallRights, Confined, advice
+from sb.hosts.hooks.confined.call import LONGEST, CallRights, Confined, advice, movable
 from sb.hosts.hooks.confined.session_settings import made_settings, make_settings, remove_settings
 from sb.hosts.hooks.event import Finding, HookEvent, Moment
 from sb.hosts.hooks.judged_call import JudgedCall
 from sb.hosts.runs import Run, Runs
-from sb.kernel.calls.approval import OUTSIDE_CONFINEMENT
-from sb.kernel.calls.call import AnsweredBy, Ask
 from sb.shell.places.sensitive import decisive_paths
 from sb.shell.snapshots.area import project_of_area, temporary_folders
 from sb.tools.hosted.contracts import WRITE_CONFIG
@@ -64,7 +62,6 @@ if TYPE_CHECKING:
 _ENTERS = "claude-code"
 _STARTED_IN = "CLAUDE_PROJECT_DIR"
 _HELD_UP = "{} is using the user's keys (wait until it ends, or stop it, then repeat this call)"
-_MOVABLE = "a program in the background could replace the project's folder or its settings"
 
 
 class Confining:
@@ -189,8 +186,8 @@ class Confining:
             return Finding(_HELD_UP.format(one_line(keyed, LONGEST)))
         if self._run is not None:
             return Finding(confined.beyond_run)
-        movable = [Ask(OUTSIDE_CONFINEMENT, _MOVABLE, AnsweredBy.BY_HOST)] if self._lost else []
-        return Finding(asks=(*self._rights.asks(confined, call), *movable))
+        more = (movable(path, self.store.folder) for path in self._lost[:1])
+        return Finding(asks=(*self._rights.asks(confined, call), *more))
 
     def _required(self) -> str:
         """The reason why a call that cannot be confined is refused, or ""."""
@@ -413,7 +410,7 @@ class Confining:
         if before is None:
             return ""
         waiting = {path for made in self.store.not_run() for path in made.absent}
-        allowed = [*call.written, *call.governed.paths] if call is not None else []
+        allowed = list(call.let) if call is not None else []
         # The keys, with their values, that it sets in git's configuration, if that is all that it does.
         keys = keys_named(call.command, call.effects.commands) if call is not None and call.command else []
         theirs = waiting & {*before.absent}  # what a person makes while a call waits for their answer
