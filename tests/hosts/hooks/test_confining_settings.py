@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,8 @@ import pytest
 
 from sb.hosts.confinement import bubblewrap, processes
 from sb.hosts.confinement.store import ConfineStore
-from sb.hosts.hooks.event import HookVerdict
+from sb.hosts.hooks.event import Decision, HookVerdict
+from tests.hosts.confinement.conftest import git
 from tests.hosts.hooks.conftest import Host
 from tests.resident.conftest import wait_for
 from tests.rows import rows
@@ -82,3 +84,72 @@ def test_question_about_settings_that_could_be_moved_names_the_program_and_the_p
         processes.end_all(confine)
     assert f"could replace the project's folder or its settings: {path} (`kill " in reason
     assert "` ends sleep 61)" in reason
+
+
+@pytest.fixture
+def branches(apart: Host) -> Host:
+    """Branches main without settings, and `ide` with some."""
+    shutil.rmtree(apart.project / ".git")
+    git(apart.project, "init", "-q", "-b", "main")
+    git(apart.project, "commit", "-q", "--allow-empty", "-m", "begin")
+    git(apart.project, "switch", "-qc", "ide")
+    for name in (".vscode/extensions.json", ".vscode/tasks.json", ".cursor/rules/a.mdc"):
+        (apart.project / name).parent.mkdir(parents=True, exist_ok=True)
+        (apart.project / name).write_text("{}")
+    git(apart.project, "add", "-A")
+    git(apart.project, "commit", "-qm", "settings")
+    git(apart.project, "switch", "-q", "main")
+    return apart
+
+
+def test_branch_with_settings_asks_once_and_stays_after_a_yes(branches: Host) -> None:
+    for line, there in (("git switch ide", True), ("git switch -q main", False)):
+        verdict = branches.before("Bash", line, command=line)
+        assert verdict.decision is Decision.ASK
+        does = "brings" if there else "takes away"
+        assert (
+            f"{line} {does} .cursor/rules/a.mdc, .vscode/extensions.json, .vscode/tasks.json"
+            in verdict.reason
+        )
+        assert "writes" not in verdict.reason
+        git(branches.project, *line.split()[1:])
+        if there:
+            (branches.project / ".vscode" / "mcp.json").write_text("{}")  # by a hook of git
+        fields = {"tool_name": "Bash", "tool_use_id": line, "tool_input": {"command": line}}
+        context = branches.tell("PostToolUse", **fields, tool_response={"stdout": ""}).context
+        assert ("mcp.json" in context) is there
+        assert "tasks.json" not in context
+        assert (branches.project / ".vscode" / "tasks.json").exists() is there
+        assert branches.before("Bash", command="git add -A && git commit -m x") == HookVerdict()
+    assert (
+        branches.before("Bash", command="git switch ide") == HookVerdict()
+    )  # the same settings, agreed to before
+
+
+def test_line_that_also_runs_a_program_is_to_be_split(branches: Host) -> None:
+    for line in (
+        "git switch ide && python3 x.py",
+        "git switch ide && npm test",
+        "./x.sh; git checkout ide -- .vscode",
+    ):
+        verdict = branches.before("Bash", command=line)
+        assert verdict.decision is Decision.DENY
+        assert "in a call of its own" in verdict.reason
+    for line in ("cd . && git switch ide 2>&1 | tail -1", "git switch ide; echo $?; ls"):
+        assert branches.before("Bash", command=line).decision is Decision.ASK
+
+
+def test_settings_that_nobody_was_asked_about_are_moved_away_and_their_deletion_asks(branches: Host) -> None:
+    line = "git switch $(cat branch)"
+    branches.before("Bash", "t1", command=line)
+    git(branches.project, "switch", "-q", "ide")
+    fields = {"tool_name": "Bash", "tool_use_id": "t1", "tool_input": {"command": line}}
+    context = branches.tell("PostToolUse", **fields, tool_response={"stdout": ""}).context
+    assert "`git checkout -- .cursor/rules/a.mdc`, in a call of its own, has the user asked" in context
+    for command in ("git add -A", "git commit -qam x"):
+        reason = branches.before("Bash", command=command).reason
+        assert "would record that .cursor/rules/a.mdc is deleted, which is only missing here" in reason
+    assert branches.before("Bash", command="git commit -m x") == HookVerdict()
+    back = branches.before("Bash", command="git checkout -- .vscode .cursor")
+    assert back.decision is Decision.ASK
+    assert "git checkout -- .vscode brings .cursor/rules/a.mdc, .vscode/extensions.json" in back.reason

@@ -14,6 +14,7 @@ from sb.base.secrets.redaction import one_line
 from sb.base.values.frozen import frozen
 from sb.config.home import Home
 from sb.hosts.confinement import no_links, processes
+from sb.hosts.confinement.checkouts import Checkout, checkouts, deletions
 from sb.hosts.confinement.credentials import names_logins_only
 from sb.hosts.confinement.git_config import (
     has_local_remote,
@@ -26,6 +27,7 @@ from sb.hosts.confinement.needs import (
     DOCKER,
     GPG_AGENT,
     KEYRING,
+    KNOWN_TOOLS,
     OF_REPOSITORIES,
     SENDS_FOLDERS,
     SERVICES,
@@ -66,6 +68,8 @@ _STARTED = frozenset(
 )
 # What such programs start by the beginning of its name.
 _EXTENSIONS = ("git-", "kubectl-", "docker-", "aws-", "gke-", "kubelogin")
+# What may stand beside a git command that is let change settings of hosts.
+_BESIDE_GIT = KNOWN_TOOLS | {"cd", "pushd", "popd"}
 _RUN_OUTSIDE = frozenset((DOCKER, TERMINALS, SERVICES))
 
 
@@ -83,7 +87,8 @@ class Confined(NamedTuple):
         failure: what its last run could not write or read.
         trees: those of `opened` that are linked worktrees, which it deletes or moves.
         cleans: git removes ignored files in it. modes: it changes modes of whole folders, and nothing else.
-        here: it reaches this machine by ssh.
+        here: it reaches this machine by ssh. checkouts: its git commands that change settings of hosts.
+        refused: why nobody is asked about it, but it has to be made in another way, or "".
     """
 
     command: str
@@ -103,11 +108,18 @@ class Confined(NamedTuple):
     cleans: bool = False
     modes: bool = False
     here: bool = False
+    checkouts: tuple[Checkout, ...] = ()
+    refused: str = ""
+
+    @property
+    def brought(self) -> tuple[str, ...]:
+        """The settings of hosts that git in it changes."""
+        return tuple(path for item in self.checkouts for path in item.paths)
 
     @property
     def is_plain(self) -> bool:
         """True where the profile of its folder says all that it may do."""
-        more = (self.needs, self.opened, self.readable, self.outside, self.cleans, self.modes)
+        more = (self.needs, self.opened, self.readable, self.outside, self.cleans, self.modes, self.checkouts)
         return not any(more)
 
     @property
@@ -158,7 +170,10 @@ class CallRights:
         folders = list(made_folders(placed))
         made = [*folders, *made_files(placed)]
         trees = list(moved_trees(placed, self._root(folder)))
+        checked = tuple(checkouts(placed, self.project)) if self.project else ()
+        brought = [path for item in checked for path in item.paths]
         writes = [*call.written, *folders, *failure.get("writes", ()), *trees]
+        writes += [place for place in profile.read_only if any(contains(place, path) for path in brought)]
         beyond = [path for path in dict.fromkeys(map(_real, writes)) if not profile.may_write(path)]
         beyond = [path for path in beyond if not (is_made_settings(path) or _is_device(path))]
         opened = make_profile(self.grounds, needs.rows, beyond).opened if beyond else ()
@@ -185,7 +200,16 @@ class CallRights:
             bool(self.project) and removes_ignored(commands),
             self._changes_modes(call),
             any(reaches_this_machine(argv, self.grounds.home) for argv in commands),
+            checked,
+            self._mixed(checked, commands),
         )
+
+    def _mixed(self, checked: Sequence[Checkout], commands: Iterable[tuple[str, ...]]) -> str:
+        """The reason why a line has to be split: what else runs in it could write the settings that git may, or ""."""
+        others = [argv[0] for argv in commands if argv[0] != "git" and argv[0] not in _BESIDE_GIT]
+        if not (checked and others):
+            return ""
+        return f"{_says(checked[0], self.project)} (run `{one_line(checked[0].command, LONGEST)}` in a call of its own, so that the user can be asked)"
 
     def _changes_modes(self, call: JudgedCall) -> bool:
         """True for a line that changes modes of whole folders and can do nothing else, which a person is asked about."""
@@ -305,6 +329,15 @@ class CallRights:
         for program, path in confined.asked:
             reason = f"{program} may run programs of the project or of its packages, which could then read {one_line(path, LONGEST)}"
             yield _ask(reason)._replace(standing=f"confinement credentials {program} {self.project}")
+        for item in confined.checkouts:
+            standing = f"confinement settings {self.project} {item.name}"
+            yield _ask(_says(item, self.project))._replace(standing=standing)
+        placed = zip(confined.commands, call.effects.folders, strict=True)
+        for command, path in deletions(placed, self.project) if self.project else ():
+            name = one_line(os.path.relpath(path, self.project), LONGEST)
+            yield _ask(
+                f"{command} would record that {name} is deleted, which is only missing here (`git checkout -- {name}` brings it back)"
+            )
         for name, value in keys_to_ask(confined.command, confined.commands):
             setting = one_line(f"{name}={value}", LONGEST)
             yield _ask(
@@ -313,8 +346,11 @@ class CallRights:
         # A person has to agree to a destructive line anyway, which names what it changes; but not where what it harms
         # is stored first, and git takes the end of a path for a worktree that may be anywhere.
         destroys = safety_class is SafetyClass.DESTRUCTIVE
+        asked = [
+            path for path in confined.opened if not any(contains(path, place) for place in confined.brought)
+        ]
         yield from self._asks_for_writes(
-            confined.trees if destroys and not harms_files_alone(confined.commands) else confined.opened,
+            confined.trees if destroys and not harms_files_alone(confined.commands) else asked,
             confined.failure.get("writes", ()),
         )
         for path in confined.failure.get("reads", ()) if confined.readable or confined.needs else ():
@@ -332,6 +368,20 @@ class CallRights:
             yield _ask(reason, WRITES_OUTSIDE)
         if (more := len(opened) - len(decisive[:_MOST_ASKED]) - len(others[:_MOST_ASKED])) > 0:
             yield _ask(f"writes {more} more outside of the project")
+
+
+def _says(item: Checkout, project: str) -> str:
+    """What a checkout does to settings, for a person."""
+    names = [os.path.relpath(path, project) for path in item.paths]
+    more = f" and {len(names) - _MOST_ASKED} more" if len(names) > _MOST_ASKED else ""
+    verb = "takes away" if item.removes else "brings"
+    named = ", ".join(names[:_MOST_ASKED])
+    return f"{one_line(item.command, LONGEST)} {verb} {one_line(named, LONGEST)}{more}, which an editor or a host reads"
+
+
+def brought_by(store: ConfineStore, call: JudgedCall) -> tuple[str, ...]:
+    """The settings of hosts that git was let change in a call."""
+    return store.made_for(call.command, str(call.governed.args.get("cwd", ""))).brought
 
 
 def movable(path: str, folder: Path) -> Ask:

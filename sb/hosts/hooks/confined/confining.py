@@ -15,6 +15,7 @@ from sb.config import Config
 from sb.hosts.confinement import processes, watched
 from sb.hosts.confinement.beside import at_once, check_known
 from sb.hosts.confinement.bubblewrap import NAME, SHARED_MEMORY
+from sb.hosts.confinement.checkouts import way_back
 from sb.hosts.confinement.credentials import credentials_of, moved_credentials
 from sb.hosts.confinement.engines import Engine
 from sb.hosts.confinement.git_config import keys_named
@@ -46,7 +47,7 @@ from sb.hosts.hooks import resident
 from sb.hosts.hooks.calls.context import NOT_CONFINED, SHELL_PREFIX, JudgingContext
 from sb.hosts.hooks.calls.reading import texts
 from sb.hosts.hooks.confined.approved_paths import make, remove_unused
-from sb.hosts.hooks.confined.call import LONGEST, CallRights, Confined, advice, movable
+from sb.hosts.hooks.confined.call import LONGEST, CallRights, Confined, advice, brought_by, movable
 from sb.hosts.hooks.confined.session_settings import made_settings, make_settings, remove_settings
 from sb.hosts.hooks.event import Finding, HookEvent, Moment
 from sb.hosts.hooks.judged_call import JudgedCall
@@ -184,8 +185,8 @@ class Confining:
         keyed, confined = self._judge(call)
         if confined is None:
             return Finding(_HELD_UP.format(one_line(keyed, LONGEST)))
-        if self._run is not None:
-            return Finding(confined.beyond_run)
+        if self._run is not None or confined.refused:
+            return Finding(confined.beyond_run if self._run is not None else confined.refused)
         more = (movable(path, self.store.folder) for path in self._lost[:1])
         return Finding(asks=(*self._rights.asks(confined, call), *more))
 
@@ -226,7 +227,7 @@ class Confining:
             return
         new = [path for path in confined.alone if not os.path.lexists(path)]
         alone = [path for path in confined.alone if make(path, wants_folder=path in confined.folders)]
-        made = Made(tuple(new), tuple(self._beside(confined)))
+        made = Made(tuple(new), tuple(self._beside(confined)), confined.brought)
         if made != Made():
             self.store.note_made(confined.command, confined.folder, made)
         rest = [path for path in confined.opened if path not in alone]
@@ -410,7 +411,7 @@ class Confining:
         if before is None:
             return ""
         waiting = {path for made in self.store.not_run() for path in made.absent}
-        allowed = list(call.let) if call is not None else []
+        allowed = [*call.let, *brought_by(self.store, call)] if call is not None else []
         # The keys, with their values, that it sets in git's configuration, if that is all that it does.
         keys = keys_named(call.command, call.effects.commands) if call is not None and call.command else []
         theirs = waiting & {*before.absent}  # what a person makes while a call waits for their answer
@@ -426,7 +427,7 @@ class Confining:
                 self.store.forget_profiles(self._project)
                 with suppress(BlockingIOError):  # without a profile the stricter default applies
                     self.prepare()
-        return f"SecondBrain {'; '.join(done)}. Do not make it again without asking the user." if done else ""
+        return f"SecondBrain {'; '.join(done)}. {way_back(self._project)}" if done else ""
 
     def report(self, call: JudgedCall, *, pending: bool) -> str:
         """Message to the agent at the end of a call: what was restored, and that confinement may be why it failed.
