@@ -207,7 +207,8 @@ class Keeping:
             self._name(judge, node.words[1:])
         if ran.rank == DESTROY:
             self._fail(
-                self._obstacle or f"what {display(name or node.words[0].text, 30)} destroys is not known"
+                self._obstacle
+                or f"sb undo cannot restore what {display(name or node.words[0].text, 30)} does"
             )
         elif ran.rank == NETWORK or not self._makes_only(node, name):
             self._others = max(self._others, ran.rank)
@@ -417,8 +418,9 @@ class Keeping:
             return self._not_followed(f"{shown} may run several times")
         if self._disturbed:
             return self._not_followed(f"{self._disturbed} runs before it")
-        # By then a link may stand there, which a slash at the end follows on some systems.
-        if self._built and (looked or any(text.endswith("/") for text in texts)):
+        # By then a link may stand there, which a slash at the end follows on some systems. What a pattern fits only by then,
+        # the build has made.
+        if self._built and any(text.endswith("/") for text in texts):
             return self._not_followed(f"{self._built} runs before it")
         try:
             found = effect(here or "/")
