@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from sb.hosts.confinement.watched import alone
 from sb.hosts.hooks.calls.context import JudgingContext
 from sb.hosts.hooks.calls.reading import CallReading
 from sb.hosts.hooks.calls.translation import govern, placed
 from sb.hosts.hooks.event import GovernedCall, NativeCall
 from sb.shell import ShellVerdict
+from sb.shell.places.places import alone
 
 
 class JudgedCall(CallReading):
