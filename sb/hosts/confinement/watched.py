@@ -9,6 +9,7 @@ path is reached without following any (`no_links`), and what cannot be put back 
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import field, replace
@@ -123,11 +124,6 @@ def watch(
     held_now, files = identities(held), _setting_files(project, started)
     more: dict[str, Any] = {"contents": texts, "started": list(started), "files": files}
     return Watch(_settings(project, started), hooks, _configs(project), missing, held_now, **more)
-
-
-def alone(folder: str) -> str:
-    """The path by which a call is let make a folder and nothing that is in it."""
-    return os.path.join(folder, ".")
 
 
 def also_started(before: Watch, started: Sequence[str]) -> Watch:
@@ -349,7 +345,13 @@ def _without_new(
     no_links.write(file, clean, stat.S_IMODE(entry.st_mode) if entry else 0o644)
     for name in dict.fromkeys(name for name, _ in added):
         value = next(value for key, value in added if key == name)[:_MOST_SHOWN]
-        yield f"took {plain(name, one_line=True)} = {plain(value, one_line=True)} out of {plain(file, one_line=True)}, since it runs a program"
+        way = plain(f"git config {name} {shlex.quote(value)}", one_line=True)
+        ask = (
+            f" (`{way}`, in a call of its own, has the user asked; then it stays)"
+            if len(value) < _MOST_SHOWN
+            else ""
+        )
+        yield f"took {plain(name, one_line=True)} = {plain(value, one_line=True)} out of {plain(file, one_line=True)}, since it runs a program{ask}"
 
 
 def _replaced(file: str, before: Watch, removed: Path, reason: str) -> Iterator[str]:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from sb.hosts.confinement.bubblewrap import is_alive
-from sb.hosts.confinement.watched import accept, alone, restore, watch
+from sb.hosts.confinement.watched import accept, restore, watch
+from sb.shell.places.places import alone
 from tests.hosts.confinement.conftest import Place, git
 from tests.rows import rows
 
@@ -103,6 +104,8 @@ def test_key_that_runs_a_program_is_taken_out(setting: str, place: Place, remove
     git(place.project, "config", "--file", ".git/config", key, value)
     [done] = restore(str(place.project), before, removed)
     assert "since it runs a program" in done
+    assert f"(`git config {key.partition('.')[0].lower()}." in done
+    assert "in a call of its own, has the user asked" in done
     assert (
         subprocess.run(
             ["git", "config", "--file", ".git/config", key], cwd=place.project, check=False

@@ -7,12 +7,14 @@ import os
 import shutil
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from sb.hosts.confinement import bubblewrap, processes
 from sb.hosts.confinement.store import ConfineStore
+from sb.hosts.hooks.calls.context import SHELL_PREFIX
 from sb.hosts.hooks.event import Decision, HookVerdict
 from tests.hosts.confinement.conftest import git
 from tests.hosts.hooks.conftest import Host
@@ -130,6 +132,10 @@ def test_line_that_also_runs_a_program_is_to_be_split(branches: Host) -> None:
     for line in (
         "git switch ide && python3 x.py",
         "git switch ide && npm test",
+        "git switch ide && git -c alias.x='!./x' x",
+        "git rebase -x ./x ide",
+        "git switch ide && awk 'BEGIN {system(\"./x\")}'",
+        "git switch ide && git bisect run ./x",
         "./x.sh; git checkout ide -- .vscode",
     ):
         verdict = branches.before("Bash", command=line)
@@ -153,3 +159,83 @@ def test_settings_that_nobody_was_asked_about_are_moved_away_and_their_deletion_
     back = branches.before("Bash", command="git checkout -- .vscode .cursor")
     assert back.decision is Decision.ASK
     assert "git checkout -- .vscode brings .cursor/rules/a.mdc, .vscode/extensions.json" in back.reason
+
+
+ASKED = (
+    "mkdir -p .vscode && echo '{}' > .vscode/settings.json", "tee .vscode/mcp.json < x", "cp x .vscode/tasks.json", "sed -i s/a/b/ .vscode/settings.json",
+    "python -c 'open(\".vscode/settings.json\", \"w\").write(\"{}\")'", "cd .vscode && echo x > settings.json", "rm -rf .vscode", "rm .vscode/settings.json", "mv x .vscode",
+    "mkdir .vscode && printf '{}' > .vscode/launch.json", "mkdir -p .claude/agents && echo x > .claude/agents/a.md", "echo x > .devcontainer.json",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("is_confined", [True, False])
+def test_settings_of_an_editor_in_the_project_ask_and_are_not_refused(
+    is_confined: bool, apart: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not is_confined:
+        monkeypatch.delenv(SHELL_PREFIX)
+    (apart.project / "x").write_text("x")
+    for line in ASKED:
+        assert apart.before("Bash", command=line).decision is Decision.ASK, line
+    for line in (
+        "echo x > .claude/settings.json",
+        "rm -rf .claude",
+        "echo {} > .mcp.json",
+        "cp x .cursor/mcp.json",
+    ):
+        assert apart.before("Bash", command=line).decision is Decision.DENY, line
+    for line in (
+        "cat .vscode/settings.json",
+        "git add .vscode/settings.json",
+        "mkdir -p .vscode && echo {} > .vscode/extensions.json",
+    ):
+        assert apart.before("Bash", command=line) == HookVerdict(), line
+    apart.configure("hooks: {approval: queue}\n")
+    assert apart.before("Bash", command=ASKED[0]).decision is Decision.DENY
+
+
+def test_editor_settings_that_were_agreed_to_stay(apart: Host) -> None:
+    line = "mkdir -p .vscode && echo '{}' > .vscode/settings.json; python3 t.py"
+    assert apart.before("Bash", "t1", command=line).decision is Decision.ASK
+    (apart.project / ".vscode").mkdir()
+    for name in ("settings.json", "tasks.json"):
+        (apart.project / ".vscode" / name).write_text("{}")
+    fields = {"tool_name": "Bash", "tool_use_id": "t1", "tool_input": {"command": line}}
+    assert "tasks.json away" in apart.tell("PostToolUse", **fields, tool_response={"stdout": ""}).context
+    assert os.listdir(apart.project / ".vscode") == ["settings.json"]
+
+
+def test_file_that_is_opened_alone_beside_settings_is_mounted_over_them(apart: Host) -> None:
+    """Else a yes would be worth nothing: the folder around it stays as it is."""
+    (apart.project / ".vscode").mkdir()
+    lines = (
+        (
+            "echo '{}' > .vscode/settings.json; cat .vscode/settings.json",
+            ".vscode/settings.json",
+            "an editor",
+        ),
+        ("echo '{}' > .vscode/extensions.json", ".vscode/extensions.json", "beside settings of a host"),
+        ("mkdir -p .claude/commands; ls -A .claude", ".claude/commands", "gives a host agents"),
+    )
+    for number, (line, name, reason) in enumerate(lines):
+        asked = apart.before("Bash", f"t{number}", command=line)
+        assert asked.decision is Decision.ASK
+        assert reason in asked.reason
+        path = apart.project / name
+        [options] = (apart.home / "confine" / "tickets").glob("*.options")
+        mounts = [*pairwise(options.read_bytes().split(b"\0"))][::-1]
+        own, around = os.fsencode(path), os.fsencode(path.parent)
+        assert mounts.index((b"--bind-try", own)) < mounts.index((b"--ro-bind-try", around))
+        apart.after("Bash", f"t{number}", command=line)
+
+
+def test_destructive_line_names_what_its_last_run_could_not_write(apart: Host) -> None:
+    line = "git push --force; python3 x.py"
+    verdict = apart.before("Bash", "t1", command=line)
+    assert verdict.decision is Decision.ASK
+    assert "settings" not in verdict.reason
+    error = "OSError: [Errno 30] Read-only file system: '/srv/sb-none.txt'"
+    fields = {"tool_name": "Bash", "tool_use_id": "t1", "tool_input": {"command": line}}
+    apart.tell("PostToolUseFailure", **fields, error=error)
+    reason = apart.before("Bash", "t2", command=line).reason
+    assert "writes /srv/sb-none.txt, outside of the project, as the output of its last run says" in reason

@@ -7,7 +7,7 @@ that it makes, are there before it starts, and nothing else is open.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from sb.hosts.confinement.repositories import linked_trees
@@ -103,6 +103,11 @@ def make(path: str, *, wants_folder: bool) -> bool:
     except OSError:
         return False
     return True
+
+
+def within(paths: Iterable[str], folders: Collection[str]) -> tuple[str, ...]:
+    """Those of paths that are open alone in a folder which otherwise stays as it is."""
+    return tuple(path for path in paths if any(path.startswith(f"{folder}/") for folder in folders))
 
 
 def decides(path: str, home: str) -> bool:

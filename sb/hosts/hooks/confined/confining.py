@@ -15,7 +15,6 @@ from sb.config import Config
 from sb.hosts.confinement import processes, watched
 from sb.hosts.confinement.beside import at_once, check_known
 from sb.hosts.confinement.bubblewrap import NAME, SHARED_MEMORY
-from sb.hosts.confinement.checkouts import way_back
 from sb.hosts.confinement.credentials import credentials_of, moved_credentials
 from sb.hosts.confinement.engines import Engine
 from sb.hosts.confinement.git_config import keys_named
@@ -46,8 +45,9 @@ from sb.hosts.hook_engine import engine_of_hooks
 from sb.hosts.hooks import resident
 from sb.hosts.hooks.calls.context import NOT_CONFINED, SHELL_PREFIX, JudgingContext
 from sb.hosts.hooks.calls.reading import texts
-from sb.hosts.hooks.confined.approved_paths import make, remove_unused
-from sb.hosts.hooks.confined.call import LONGEST, CallRights, Confined, advice, brought_by, movable
+from sb.hosts.hooks.confined.approved_paths import make, remove_unused, within
+from sb.hosts.hooks.confined.call import CallRights, Confined, advice
+from sb.hosts.hooks.confined.questions import LONGEST, brought_by, movable, told
 from sb.hosts.hooks.confined.session_settings import made_settings, make_settings, remove_settings
 from sb.hosts.hooks.event import Finding, HookEvent, Moment
 from sb.hosts.hooks.judged_call import JudgedCall
@@ -236,7 +236,7 @@ class Confining:
         granted = replace(
             profile,
             held=default.held,
-            work=default.work,
+            work=(*default.work, *within(alone, profile.read_only)),
             read_only=as_held(profile, default),
             unreadable=unreadable,
             writable=(*profile.writable, *alone),
@@ -427,7 +427,7 @@ class Confining:
                 self.store.forget_profiles(self._project)
                 with suppress(BlockingIOError):  # without a profile the stricter default applies
                     self.prepare()
-        return f"SecondBrain {'; '.join(done)}. {way_back(self._project)}" if done else ""
+        return told(done, self._project)
 
     def report(self, call: JudgedCall, *, pending: bool) -> str:
         """Message to the agent at the end of a call: what was restored, and that confinement may be why it failed.
