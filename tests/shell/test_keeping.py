@@ -369,6 +369,9 @@ BUILT = (
     ("npm run build; rm -rf packages/*/dist packages/*/*.none", ["packages/a/dist", "packages/b/dist"]),
     ("make && rm -rf packages/?/dist", ["packages/a/dist", "packages/b/dist"]),
     ("git pull && rm -rf packages/*/dist", None),
+    ("make; rm -rf packages/*", None),  # all of a folder, whatever the build has put there
+    ("make; rm -rf packages/a*", None),
+    ("make; mv packages/a packages/c; rm -rf packages/*/dist", None),
     ("npm run build && rm -rf packages/*/", None),  # a link may stand there by then
     ("for d in packages/*; do npm run build; rm -rf $d/dist; done", None),
 )

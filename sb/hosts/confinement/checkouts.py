@@ -94,7 +94,7 @@ def missing(project: str) -> list[str]:
 
 
 def way_back(project: str) -> str:
-    """What an agent is told to do about what was moved away."""
+    """The advice to an agent about settings that were moved away."""
     name = next((os.path.relpath(path, project) for path in missing(project)), "")
     if not name:
         return "Do not make it again without asking the user."

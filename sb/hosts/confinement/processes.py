@@ -144,7 +144,7 @@ def named(folder: Path) -> str:
     holder = _living(folder)
     found: list[str] = []
     with suppress(OSError):  # they ended meanwhile
-        inside = Path(f"/proc/{holder.pid}/root/proc" if holder is not None else os.devnull)
+        inside = Path(f"/proc/{holder.pid}/root" if holder is not None else os.devnull, "proc")
         for name in sorted({*filter(str.isdigit, os.listdir(inside))} - _OWN, key=int):
             words = (inside / name / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
             found += [f"`kill {name}` ends {one_line(words.strip(), _MOST_SHOWN)}"] if words.strip() else []

@@ -17,6 +17,7 @@ from sb.shell.parsing.words import (
     BRACKET,
     END_VARIABLE,
     SPLIT_VARIABLE,
+    STAR,
     VARIABLE,
     compiled,
     display,
@@ -31,6 +32,7 @@ from sb.shell.programs.rules import DESTROY, NETWORK, QUIET, READ, WRITE, Findin
 from sb.shell.snapshots.overwriting import OVERWRITING, Change, Effect, Unknown, written
 
 MOST_CHANGES = 4000  # paths of one line
+_WITH_ENDING = rf"{STAR}\.\w[\w.]*"
 _MOST_NAMED = 400  # paths of the commands that are not followed
 _INERT, _MAKING, _NO_CONTENT, _DESTROYING, _BUILDS = map(
     having, ("inert", "makes", "keeps_content", "followed", "builds")
@@ -333,6 +335,8 @@ class Keeping:
         shown = display(f"{name} {' '.join(arguments)}", 40)
         effect = _git_effect if name == "git" else OVERWRITING[name]
         texts = ["."] if name == "git" else arguments
+        if self._built and not (self._moved or self._copied) and _end_in_names(node.words[1:]):
+            looked = []  # what such a pattern fits only by then, the build has made
         if not self._collect(judge, lambda folder: effect(folder, arguments), shown, texts, looked):
             return False
         paths = {change.path for change in self._changes}
@@ -418,9 +422,8 @@ class Keeping:
             return self._not_followed(f"{shown} may run several times")
         if self._disturbed:
             return self._not_followed(f"{self._disturbed} runs before it")
-        # By then a link may stand there, which a slash at the end follows on some systems. What a pattern fits only by then,
-        # the build has made.
-        if self._built and any(text.endswith("/") for text in texts):
+        # By then a link may stand there, which a slash at the end follows on some systems.
+        if self._built and (looked or any(text.endswith("/") for text in texts)):
             return self._not_followed(f"{self._built} runs before it")
         try:
             found = effect(here or "/")
@@ -469,6 +472,12 @@ class Keeping:
         """Note why the present command is not followed."""
         self._obstacle = why
         return False
+
+
+def _end_in_names(words: Iterable[Word]) -> bool:
+    """True if each pattern ends in a name that is written out, or in an ending: not all of a folder is meant."""
+    ends = (word.text.rpartition("/")[2] for word in words if not is_literal(word.text))
+    return all((is_literal(end) and end) or compiled(_WITH_ENDING).fullmatch(end) for end in ends)
 
 
 def _meet(place: str, other: str) -> bool:

@@ -43,7 +43,7 @@ def commit(project: Path, name: str, text: str) -> None:
     git(project, "commit", "-qm", name)
 
 
-def told(project: Path, line: str, folder: Path | None = None) -> list[Checkout]:
+def named_by(project: Path, line: str, folder: Path | None = None) -> list[Checkout]:
     return list(checkouts([(line.split(), str(folder or project))], str(project)))
 
 
@@ -83,7 +83,7 @@ BRING = (
 @rows("line, names", BRING)
 def test_command_that_brings_settings_names_them(line: str, names: list[str], repository: Path) -> None:
     (repository / "sub").mkdir(exist_ok=True)
-    (item,) = told(repository, line)
+    (item,) = named_by(repository, line)
     assert item.paths == tuple(str(repository / name) for name in names)
     assert not item.removes
 
@@ -98,31 +98,31 @@ BRING_NONE = (
 
 @rows("line", BRING_NONE)
 def test_other_commands_bring_none(line: str, repository: Path) -> None:
-    assert told(repository, line) == []
+    assert named_by(repository, line) == []
 
 
 def test_settings_that_go_or_change_are_named(repository: Path) -> None:
     git(repository, "switch", "-q", "ide")
-    (gone,) = told(repository, "git switch main")
+    (gone,) = named_by(repository, "git switch main")
     assert gone.removes
     assert len(gone.paths) == 2
-    (back,) = told(repository, "git revert HEAD")
+    (back,) = named_by(repository, "git revert HEAD")
     assert (back.removes, back.paths) == (True, (f"{repository}/.cursor/rules/a.mdc",))
-    assert told(repository, "git switch -c more") == []
+    assert named_by(repository, "git switch -c more") == []
     (repository / ".vscode" / "extensions.json").write_text("{ }")
     for line in ("git checkout -- .vscode", "git restore .", "git reset --hard", "git checkout HEAD .vscode"):
-        assert [item.paths for item in told(repository, line)] == [
+        assert [item.paths for item in named_by(repository, line)] == [
             (f"{repository}/.vscode/extensions.json",)
         ], line
     git(repository, "stash")
-    (item,) = told(repository, "git stash pop")
+    (item,) = named_by(repository, "git stash pop")
     assert item.paths == (f"{repository}/.vscode/extensions.json",)
-    assert told(repository, "git stash apply stash@{0}")[0].name == item.name
+    assert named_by(repository, "git stash apply stash@{0}")[0].name == item.name
 
 
 def test_same_settings_have_one_name_and_others_another(repository: Path) -> None:
     names = {
-        line: told(repository, line)[0].name
+        line: named_by(repository, line)[0].name
         for line in ("git switch ide", "git checkout ide", "git switch tasks")
     }
     assert names["git switch ide"] == names["git checkout ide"] != names["git switch tasks"]
@@ -130,9 +130,9 @@ def test_same_settings_have_one_name_and_others_another(repository: Path) -> Non
 
 def test_short_ids_are_known_loose_and_packed(repository: Path) -> None:
     for _ in range(2):
-        (item,) = told(repository, f"git checkout -q {short(repository, 'tasks')}")
+        (item,) = named_by(repository, f"git checkout -q {short(repository, 'tasks')}")
         assert item.paths == (f"{repository}/.vscode/tasks.json",)
-        assert told(repository, f"git checkout -q {short(repository, 'plain')}") == []
+        assert named_by(repository, f"git checkout -q {short(repository, 'plain')}") == []
         git(repository, "gc", "-q")
 
 
@@ -141,8 +141,8 @@ def test_merge_of_a_branch_that_has_older_settings_brings_none(repository: Path)
     commit(repository, "a.py", "a")
     git(repository, "switch", "-q", "ide")
     commit(repository, "b.py", "b")
-    assert told(repository, "git merge next") == []
-    assert told(repository, "git switch next") != []
+    assert named_by(repository, "git merge next") == []
+    assert named_by(repository, "git switch next") != []
 
 
 def test_missing_settings_of_the_last_commit_are_told_before_their_absence_is_committed(

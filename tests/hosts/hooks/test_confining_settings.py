@@ -40,8 +40,8 @@ def made(host: Host, line: str, *names: str) -> str:
 
 
 def test_folder_of_settings_that_a_line_makes_lets_its_programs_put_no_settings_there(apart: Host) -> None:
-    told = made(apart, "mkdir -p .vscode && python3 t.py", ".vscode/tasks.json")
-    assert f"moved {apart.project}/.vscode/tasks.json away" in told
+    message = made(apart, "mkdir -p .vscode && python3 t.py", ".vscode/tasks.json")
+    assert f"moved {apart.project}/.vscode/tasks.json away" in message
     assert os.listdir(apart.project / ".vscode") == []
 
 

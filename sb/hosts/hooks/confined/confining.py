@@ -47,7 +47,7 @@ from sb.hosts.hooks.calls.context import NOT_CONFINED, SHELL_PREFIX, JudgingCont
 from sb.hosts.hooks.calls.reading import texts
 from sb.hosts.hooks.confined.approved_paths import make, remove_unused, within
 from sb.hosts.hooks.confined.call import CallRights, Confined, advice
-from sb.hosts.hooks.confined.questions import LONGEST, brought_by, movable, told
+from sb.hosts.hooks.confined.questions import LONGEST, brought_by, movable, put_back_message
 from sb.hosts.hooks.confined.session_settings import made_settings, make_settings, remove_settings
 from sb.hosts.hooks.event import Finding, HookEvent, Moment
 from sb.hosts.hooks.judged_call import JudgedCall
@@ -427,7 +427,7 @@ class Confining:
                 self.store.forget_profiles(self._project)
                 with suppress(BlockingIOError):  # without a profile the stricter default applies
                     self.prepare()
-        return told(done, self._project)
+        return put_back_message(done, self._project)
 
     def report(self, call: JudgedCall, *, pending: bool) -> str:
         """Message to the agent at the end of a call: what was restored, and that confinement may be why it failed.

@@ -52,7 +52,7 @@ def of_deletions(commands: Iterable[tuple[Sequence[str], str]], project: str) ->
 
 
 def says(item: Checkout, project: str) -> str:
-    """What a checkout does to settings, for a person."""
+    """The effect of a checkout on settings, for a person."""
     names = [os.path.relpath(path, project) for path in item.paths]
     more = f" and {len(names) - MOST_ASKED} more" if len(names) > MOST_ASKED else ""
     verb = "takes away" if item.removes else "brings"
@@ -75,8 +75,8 @@ def movable(path: str, folder: Path) -> Ask:
     return ask(f"{reason}: {one_line(path, LONGEST)} ({processes.named(folder)})")
 
 
-def told(done: list[str], project: str) -> str:
-    """What the agent is told of what was put back; "" for nothing."""
+def put_back_message(done: list[str], project: str) -> str:
+    """The message to the agent about what was put back; "" for nothing."""
     if not done:
         return ""
     from sb.hosts.confinement.checkouts import way_back  # little is put back
