@@ -54,7 +54,7 @@ def test_who_names_the_kind_gets_it_without_a_heading(agents: Agents, console: C
     fill(agents)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "4", "slash", *"kind:trust", "enter")
+        await console.press(pilot, "4", "slash", *"kind:trust_assessment", "enter")
         await console.until(pilot, lambda: "Trier" not in lines(console))
         assert "Upkeep" not in lines(console)
         assert "Bonner" in lines(console)
