@@ -139,7 +139,7 @@ NEED = Kind[Need](
     Field("state", _badge, Column(12, badges=True)),
     Field("object", _object, Column(cut=Cut.MIDDLE)),
     Field("why", lambda it, now: it.reason, Column(28, 128, SOFT, most=80)),
-    Field("who", _who, Column(11, 40, SOFT, most=22), title="agent"),
+    Field("who", _who, Column(12, 40, SOFT, most=22), title="agent"),
     Field("when", _when, Column(8, right=True)),
     Field("id", lambda it, now: it.id),
     faces={"list": "state,object,why,who,when", "plain": "id,state,object,why,who,when"},
