@@ -292,7 +292,7 @@ def test_nothing_below_the_floor_is_merged_whatever_it_is_worth(agents: Agents) 
         (agents.home / "config.yaml").write_text(f"memory:\n  scopes: {rules}\n", "utf-8")
         brain = agents.brain()
         first = brain.remember(RULE)
-        verdict = brain.explain("Deploys go out on Tuesdays after the tests.")
+        verdict = brain.explain("Deploys really go out on Tuesdays, currently, after the tests have passed.")
         assert verdict.admitted is (floor > 0.9)
         assert (verdict.nearest == first) is not verdict.admitted
         likeness = max(likeness, verdict.likeness)

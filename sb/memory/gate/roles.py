@@ -1,0 +1,130 @@
+"""Roles in two texts with the same words: which word a link governs, and the order of the others.
+
+A phrase may move as a whole ("on Tuesdays we deploy"). Three pieces in reverse order changed their parts ("Ann pays Ben"),
+unless one text says the same passively ("Ben is paid by Ann").
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+
+from sb.memory.ranking.terms import STOP_WORDS, stem
+
+_LINKS = frozenset("from to into than over until by for via as of in on at with before after during".split())
+_REACH = 3  # words after a link that it may govern
+_SAME_LINKS = frozenset("of in on at".split())  # one for the other changes no role
+# Each of these says something by being there.
+_CONDITIONS = tuple(
+    frozenset(map(stem, group.split()))
+    for group in (
+        "if when",
+        "unless",
+        "before",
+        "after",
+        "during",
+        "than",
+        "or nor",
+        "should must",
+        "may might could can",
+    )
+)
+_NOW, _THEN = frozenset(map(stem, ("is", "are", "am"))), frozenset(map(stem, ("was", "were")))
+_PASSIVE = re.compile(r"\bbeing \w|\w(?:ed|en|t|n|d|k)(?: \w+){0,2} by\b", re.IGNORECASE)
+
+
+@cache
+def _unordered() -> frozenset[str]:
+    """Stems of the words whose place says nothing."""
+    return frozenset(map(stem, STOP_WORDS - _LINKS))
+
+
+def condition_changed(stems: frozenset[str], other: frozenset[str]) -> bool:
+    """True if one text has a condition, an alternative, a mode or another time that the other has not."""
+    if any(stems.isdisjoint(group) is not other.isdisjoint(group) for group in _CONDITIONS):
+        return True
+    here, there = ((bool(each & _NOW), bool(each & _THEN)) for each in (stems, other))
+    return here != there and {here, there} == {(True, False), (False, True)}
+
+
+def roles_changed(
+    words: Sequence[str], other: Sequence[str], texts: tuple[str, str], same: Mapping[str, str]
+) -> bool:
+    """True if words of two texts changed their parts.
+
+    Args:
+        words, other: stems and values in their order. texts: themselves. same: words of the first by synonyms of the second.
+    """
+    here, links = _ordered(words, {})
+    there, others = _ordered(other, same)
+    common = Counter(here) & Counter(there)
+    if (Counter(here) - common).keys() & set(there) and (Counter(there) - common).keys() & set(here):
+        return True  # one word stands where the other stood, and both stand elsewhere too
+    for link in links.keys() & others.keys():
+        mine = {words[0] for words in links[link]} - _all(others[link])
+        theirs = {words[0] for words in others[link]} - _all(links[link])
+        if mine and theirs and common.keys() >= mine | theirs:
+            return True
+    governed, governs = _governed(links), _governed(others)
+    for word in governed.keys() & governs.keys():
+        both = governed[word] | governs[word]
+        if governed[word].isdisjoint(governs[word]) and not both <= _SAME_LINKS:
+            return True
+    places = _places(here, there, common)
+    passive = bool(_PASSIVE.search(texts[0])) is not bool(_PASSIVE.search(texts[1]))
+    if passive:
+        return places == sorted(places)
+    return _reversed(places)
+
+
+def _ordered(words: Sequence[str], same: Mapping[str, str]) -> tuple[list[str], dict[str, list[list[str]]]]:
+    """The words without links and small words, and the words that each link governs, the nearest first."""
+    found: list[str] = []
+    links: dict[str, list[list[str]]] = defaultdict(list)
+    governed: list[str] = []
+    for word in words:
+        if word in _LINKS:
+            governed = [] if governed else governed  # `for at most 8 hours`: both govern the hours
+            links[word].append(governed)
+        elif word not in _unordered():
+            word = same.get(word, word)
+            if len(governed) < _REACH:
+                governed.append(word)
+            found.append(word)
+    return found, {link: [each for each in phrases if each] for link, phrases in links.items()}
+
+
+def _all(phrases: Iterable[Iterable[str]]) -> set[str]:
+    return {word for words in phrases for word in words}
+
+
+def _governed(links: Mapping[str, Iterable[Sequence[str]]]) -> dict[str, set[str]]:
+    """The links that directly govern each word."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for link, phrases in links.items():
+        for words in phrases:
+            found[words[0]].add(link)
+    return found
+
+
+def _places(here: Sequence[str], there: Sequence[str], common: Counter[str]) -> list[int]:
+    """The places in the first text of the words that both have, in the order of the second."""
+    at: dict[str, list[int]] = defaultdict(list)
+    for place, word in enumerate(here):
+        if len(at[word]) < common[word]:
+            at[word].append(place)
+    return [at[word].pop(0) for word in there if at.get(word)]
+
+
+def _reversed(places: Sequence[int]) -> bool:
+    """True if three of these are in falling order; those with none consist of two rising rows."""
+    most, second = -1, -1  # the largest so far, and the largest that a larger one stands before
+    for place in places:
+        if place < second:
+            return True
+        if place < most:
+            second = max(second, place)
+        most = max(most, place)
+    return False
