@@ -229,3 +229,68 @@ def _carried(desk: Desk, other: Desk, file: Path) -> None:
     export(desk.space, desk.log, file, by=Label("ada"), stack="default")
     authority = Authority(other.config.operators.file, other.log)
     load(other.space, other.log, file, authority, actor="bob")
+
+
+def test_long_text_is_a_memory_of_its_own_and_a_repeated_one_adds_nothing(desk_with_vectors: Desk) -> None:
+    brain = desk_with_vectors.brain()
+    long = f"{KEPT} " * 1_200
+    memory = brain.remember(KEPT)
+    apart = brain.remember(long[:100_000])
+    assert apart != memory
+    assert brain.remember(long[:100_000]) == apart
+    assert brain.get(apart).restated == ()
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ("Alice is CTO", "alice is cto"),
+        ("The build uses node 20", "The build uses Node 20"),
+        ("There are 2 servers in the rack", "There are two servers in a rack"),
+        ("The worker waits for 1 job", "A worker waits for one job"),
+    ],
+)
+def test_case_number_spelling_and_articles_are_folded(desk_with_vectors: Desk, pair: tuple[str, str]) -> None:
+    brain = desk_with_vectors.brain()
+    assert brain.remember(pair[0]) == brain.remember(pair[1])
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ("the billing worker is to be moved to Kubernetes next quarter", "the report job is to be moved to Kubernetes next quarter"),
+        ("The list of roles is mutable.", "The list of roles is immutable."),
+        ("The backup disk is mounted at night.", "The backup disk is unmounted at night."),
+        ("The sender pays the fee of a transfer.", "The receiver pays the fee of a transfer."),
+        ("The sensors are in the water.", "The sensors are out of the water."),
+        ("Ann approves the deploys of Ben.", "Ben approves the deploys of Ann."),
+        ("Ann is paid by Ben on Fridays.", "Ann pays Ben on Fridays."),
+        ("The stack traces are encrypted at rest.", "The stack traces are decrypted at rest."),
+        ("The operator approved the change of the schema.", "The operation approved the change of the schema."),
+        ("The office is in the old mill.", "The office was in the old mill."),
+        ("IT is closed on Monday.", "it is closed on Monday."),
+        ("Restart the worker if the queue is full.", "Restart the worker, the queue is full."),
+        ("The shop ships to Poland from Spain.", "The shop ships from Poland to Spain."),
+        ("The cache is cleared after the deploy.", "The cache is cleared before the deploy."),
+    ],
+)  # fmt: skip
+def test_other_noun_opposite_role_or_direction_is_never_merged(
+    desk_with_vectors: Desk, pair: tuple[str, str]
+) -> None:
+    brain = desk_with_vectors.brain()
+    assert brain.remember(pair[0]) != brain.remember(pair[1])
+    assert desk_with_vectors.brain().explain(pair[0]).nearest
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ("Ann pays Ben on Fridays.", "Ben is paid by Ann on Fridays."),
+        ("The shop's disk was full in May.", "In May the disk of the shop was full."),
+        ("The large parcels were removed at night.", "The big parcels were deleted at night."),
+        ("Deploys do not go out on Fridays.", "On Fridays, deploys don't go out."),
+    ],
+)
+def test_restatement_is_merged(desk_with_vectors: Desk, pair: tuple[str, str]) -> None:
+    brain = desk_with_vectors.brain()
+    assert brain.remember(pair[0]) == brain.remember(pair[1])

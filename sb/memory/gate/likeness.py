@@ -27,13 +27,13 @@ _MOST_WORDS = 300  # of a text that are matched: the time grows with their squar
 _MOST_KEPT = 20_000  # words whose vectors are kept, 20 MB
 _SHORT = 1_000  # characters; what a longer text says takes more room, and so fewer are kept
 _SYNONYM = 0.5  # words that are less alike say something else
-_ONE_VERB = 0.4
+_ROOT, _END = 5, 4  # letters
 _PLURALS = re.compile(r"(?:ies|ied|y)$")
 _ENDINGS = re.compile(r"(?<=..)(?:ing|ed|es|s|e)$")
 _DERIVED = re.compile(r"(?:er|or|ee|ist|ant|ent|ion|ness|able|ible|less|ful|ly)s?$")
 _FILLERS = frozenset(
     "note notes remember agreed short also well course here there now currently please just really very indeed still already"
-    " one some such own again located else otherwise thus every per since because".split()
+    " one some such own again located else otherwise thus every per since because always".split()
 )
 _TELLING = frozenset(
     "hourly weekly monthly yearly nightly nearly hardly rarely partly partially manually automatically locally remotely"
@@ -85,7 +85,7 @@ class Comparer:
         same_frame = here.frame == there.frame
         words, others = _first_words(here), _first_words(there)
         difference = changed(here, there)
-        if here.sequence == there.sequence or not words or not others:
+        if not words or not others:
             same = here.sequence == there.sequence
             return Likeness(float(same), difference or ("" if same else "word"), same_frame)
         by_vectors = not difference and self._embed is not None
@@ -126,16 +126,17 @@ class Comparer:
             return "word"
         ours, theirs = _without(words, others, there), _without(others, words, here)
         same: dict[str, str] = {}
+        names = here.first | there.first  # perhaps
         if ours and theirs and self._embed is not None:
             similar = self._similar(ours, theirs)
             left = dict(enumerate(theirs.items()))
             for likenesses, (word, root) in zip(similar.tolist(), ours.items(), strict=True):
                 nearest = max(((likenesses[at], at) for at in left), default=(0.0, -1))
-                if nearest[1] >= 0 and _is_synonym(nearest[0], word, left[nearest[1]][0]):
+                if nearest[1] >= 0 and _is_synonym(nearest[0], word, left[nearest[1]][0], names):
                     same[left.pop(nearest[1])[1]] = root
         spare = [word for word, root in ours.items() if root not in same.values()]
         spare += [word for word, root in theirs.items() if root not in same]
-        if not all(map(_says_little, spare)):
+        if not all(_says_little(word, names) for word in spare):
             return "word"
         return "order" if roles_changed(here.sequence, there.sequence, texts, same) else ""
 
@@ -176,17 +177,21 @@ def _base(word: str) -> str:
     return found[:-1] if len(found) > 2 and found[-1] == found[-2] else found
 
 
-def _is_synonym(similarity: float, word: str, other: str) -> bool:
-    """True for words that say the same; forms of one verb, such as `say` and `said`, are less alike than synonyms are."""
-    least = _ONE_VERB if word[:2] == other[:2] else _SYNONYM
-    return similarity >= least and not _is_derived(word, other)
+def _is_synonym(likeness: float, word: str, other: str, names: frozenset[str]) -> bool:
+    both_named = word in names and other in names
+    return likeness >= _SYNONYM and not both_named and not _is_derived(word, other)
 
 
 def _is_derived(word: str, other: str) -> bool:
-    """True for two words of one root with other parts, such as `player` and `play`."""
+    """True for words of one root: other parts (`player`, `play`), opposites (`mounted`, `unmounted`), kin (`libfoo`, `libbar`)."""
+    here, there = _base(word), _base(other)
+    if here[:_ROOT] == there[:_ROOT] or (here[-_END:] == there[-_END:] and len(here) != len(there)):
+        return True
     return word[:3] == other[:3] and bool(_DERIVED.search(word) or _DERIVED.search(other))
 
 
-def _says_little(word: str) -> bool:
+def _says_little(word: str, names: frozenset[str]) -> bool:
     """True for a word whose loss changes no fact: how something is done, and what only leads over."""
-    return word in _FILLERS or (word.endswith("ly") and len(word) > 5 and word not in _TELLING)
+    if word in _FILLERS:
+        return True
+    return word.endswith("ly") and len(word) > 5 and word not in _TELLING and word not in names

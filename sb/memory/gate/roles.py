@@ -10,21 +10,26 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from itertools import pairwise
 
 from sb.memory.ranking.terms import STOP_WORDS, stem
 
-_LINKS = frozenset("from to into than over until by for via as of in on at with before after during".split())
+_LINKS = frozenset(
+    "from to into than over until by for via as of in on at with before after during about".split()
+)
 _REACH = 3  # words after a link that it may govern
-_SAME_LINKS = frozenset("of in on at".split())  # one for the other changes no role
+# One for the other changes no role: `the mother to an actress`, `the love for a son`.
+_SAME_LINKS = (frozenset(("of", "in", "on", "at")), frozenset(("of", "to", "for")))
 # Each of these says something by being there.
 _CONDITIONS = tuple(
     frozenset(map(stem, group.split()))
     for group in (
-        "if when",
+        "if when whether",
         "unless",
         "before",
         "after",
         "during",
+        "about",
         "than",
         "or nor",
         "should must",
@@ -32,6 +37,7 @@ _CONDITIONS = tuple(
     )
 )
 _NOW, _THEN = frozenset(map(stem, ("is", "are", "am"))), frozenset(map(stem, ("was", "were")))
+_BE = _NOW | _THEN
 _PASSIVE = re.compile(r"\bbeing \w|\w(?:ed|en|t|n|d|k)(?: \w+){0,2} by\b", re.IGNORECASE)
 
 
@@ -59,6 +65,8 @@ def roles_changed(
     """
     here, links = _ordered(words, {})
     there, others = _ordered(other, same)
+    _turn(here, there, links)
+    _turn(there, here, others)
     common = Counter(here) & Counter(there)
     if (Counter(here) - common).keys() & set(there) and (Counter(there) - common).keys() & set(here):
         return True  # one word stands where the other stood, and both stand elsewhere too
@@ -70,13 +78,14 @@ def roles_changed(
     governed, governs = _governed(links), _governed(others)
     for word in governed.keys() & governs.keys():
         both = governed[word] | governs[word]
-        if governed[word].isdisjoint(governs[word]) and not both <= _SAME_LINKS:
+        if governed[word].isdisjoint(governs[word]) and not any(both <= group for group in _SAME_LINKS):
             return True
     places = _places(here, there, common)
     passive = bool(_PASSIVE.search(texts[0])) is not bool(_PASSIVE.search(texts[1]))
     if passive:
         return places == sorted(places)
-    return _reversed(places)
+    fixed = governed.keys() | governs.keys() | _beside_be(words) & _beside_be(other)
+    return _reversed(places) or _is_lone(places, here, fixed)
 
 
 def _ordered(words: Sequence[str], same: Mapping[str, str]) -> tuple[list[str], dict[str, list[list[str]]]]:
@@ -94,6 +103,15 @@ def _ordered(words: Sequence[str], same: Mapping[str, str]) -> tuple[list[str], 
                 governed.append(word)
             found.append(word)
     return found, {link: [each for each in phrases if each] for link, phrases in links.items()}
+
+
+def _turn(words: list[str], other: Sequence[str], links: Mapping[str, Iterable[Sequence[str]]]) -> None:
+    """Writes `disk of the shop` as `shop disk` where the other text does."""
+    pairs = set(pairwise(other))
+    owners = {phrase[0] for phrase in links.get("of", ())}
+    for at, (word, owner) in enumerate(pairwise(list(words))):
+        if owner in owners and (owner, word) in pairs and (word, owner) not in pairs:
+            words[at : at + 2] = owner, word
 
 
 def _all(phrases: Iterable[Iterable[str]]) -> set[str]:
@@ -116,6 +134,24 @@ def _places(here: Sequence[str], there: Sequence[str], common: Counter[str]) -> 
         if len(at[word]) < common[word]:
             at[word].append(place)
     return [at[word].pop(0) for word in there if at.get(word)]
+
+
+def _beside_be(words: Sequence[str]) -> set[str]:
+    """The words next to a form of `be`, which may change sides: `the winner was Ann`."""
+    spoken = [word for word in words if word in _BE or word not in _unordered()]
+    return {word for pair in pairwise(spoken) if not _BE.isdisjoint(pair) for word in pair}
+
+
+def _is_lone(places: Sequence[int], here: Sequence[str], fixed: set[str]) -> bool:
+    """True if a single word without a link went past two others: it describes something else there."""
+    for at, place in enumerate(places):
+        rest = [each for each in places if each != place]
+        word = here[place]
+        if rest == sorted(rest) and abs(sum(each < place for each in places) - at) > 1:
+            return not (
+                word in fixed or word.endswith("li") or word[-1].isdigit() or word.startswith("month")
+            )
+    return False
 
 
 def _reversed(places: Sequence[int]) -> bool:

@@ -89,7 +89,6 @@ _OPPOSITE_WORDS = """
     in,inside,into/out,outside|send/receive,get|lend/borrow|give/take|inbound,incoming/outbound,outgoing|upload/download
     primary,leader/secondary,replica,follower|parent/child|can/should,must|merge/split|upgrade/downgrade|install/uninstall|trust/distrust|signed/unsigned|known/unknown|read/write|inside/outside
 """
-_PREFIXES = ("un", "im", "in", "ir", "il", "non", "de", "dis", "mis", "anti", "re", "over", "under")
 # Words that are more than a word, whatever stands beside them.
 _SPECIAL = frozenset({*_MONTHS, *_DAYS, *_RELATIVE, *_NUMBERS, *_ORDINALS, *_TIME_UNITS, *_NEGATIONS})
 _PERSON_WORDS = (
@@ -216,21 +215,10 @@ def _other_person(words: tuple[str, ...], other: tuple[str, ...]) -> bool:
     return bool(here and there) and here.isdisjoint(there)
 
 
-def _bare(word: str) -> Iterator[str]:
-    """A stem without each prefix that it may begin with."""
-    for prefix in _PREFIXES:
-        if word.startswith(prefix):
-            rest = word[len(prefix) :].lstrip("-")
-            yield from (rest, stem(rest))
-
-
 def _opposed(stems: frozenset[str], other: frozenset[str]) -> bool:
     """True if a word here stands against its opposite there, and neither text has both."""
-    opposites, only_here, only_there = _opposites(), stems - other, other - stems
-    for words, others in ((only_here, only_there), (only_there, only_here)):
-        if any(word.startswith(_PREFIXES) and not others.isdisjoint(_bare(word)) for word in words):
-            return True
-    for word in only_here:
+    opposites = _opposites()
+    for word in stems - other:
         against = opposites.get(word)
         if against and not against.isdisjoint(other - stems) and against.isdisjoint(stems):
             return True
