@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from evals.gate.__main__ import HALVES, pairs
 from sb.errors import DeniedError, NotFoundError
 from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Label
@@ -115,6 +116,18 @@ def test_agent_that_is_trusted_less_splits_nothing(desk_with_vectors: Desk) -> N
     trust.assess("default", "eve", "general", 0.1, by=Label("grace"), reason="tried")
     with pytest.raises(DeniedError, match="trusted less"):
         desk.brain("eve").split(text, "mine")
+
+
+def test_restatement_below_the_trust_floor_finds_nothing(tmp_path: Path) -> None:
+    desk = Desk(tmp_path / "home", embedder="static", scopes='{"*": {trust_floor: 0.5}}')
+    memory = desk.brain("ada").remember(KEPT)
+    assert desk.brain("eve").remember(AGAIN) == memory
+    assert [hit.id for hit in desk.brain("ada").search(ONLY)] == [memory]
+    trust = TrustDesk(desk.space, desk.log, open_authority(desk.config, desk.log))
+    trust.assess("default", "eve", "general", 0.1, by=Label("grace"), reason="it invents")
+    assert [hit.restated for hit in desk.brain("ada").search(ONLY)] == []
+    assert [hit.id for hit in desk.brain("ada").search("large parcels")] == [memory]
+    desk.close()
 
 
 def test_erased_memory_takes_its_restatements_along(desk_with_vectors: Desk) -> None:
@@ -294,3 +307,20 @@ def test_other_noun_opposite_role_or_direction_is_never_merged(
 def test_restatement_is_merged(desk_with_vectors: Desk, pair: tuple[str, str]) -> None:
     brain = desk_with_vectors.brain()
     assert brain.remember(pair[0]) == brain.remember(pair[1])
+
+
+def test_no_text_of_all_labelled_pairs_is_lost(desk_with_vectors: Desk) -> None:
+    brain = desk_with_vectors.brain()
+    texts = {text for half in HALVES for pair in pairs(half) for text in (pair.memory, pair.text)}
+    ids = {brain.remember(text) for text in sorted(texts)}
+    assert len(ids) < len(texts)
+    stored = desk_with_vectors.rows("SELECT text FROM records WHERE state IN ('active', 'superseded')")
+    assert texts <= {text for (text,) in stored}
+
+
+def test_text_with_a_nul_is_kept_once(desk_with_vectors: Desk) -> None:
+    brain = desk_with_vectors.brain()
+    memory = brain.remember(KEPT)
+    for _ in range(3):
+        assert brain.remember(AGAIN.replace(", ", ",\0")) == memory
+    assert len(desk_with_vectors.space.evidence.texts([desk_with_vectors.row(memory)["id"]])) == 1

@@ -118,7 +118,7 @@ class IncomingRecord:
         self._gate, self._row, self._record, self._place = gate, row, record, place
         self._settings = gate.settings(place, row["category"])
         self._candidate = Candidate(
-            row["text"],
+            row["text"].replace("\0", " "),  # as it will stand in the store
             terms_of(row),
             row["category"],
             row["speaker"],
