@@ -324,3 +324,18 @@ def test_text_with_a_nul_is_kept_once(desk_with_vectors: Desk) -> None:
     for _ in range(3):
         assert brain.remember(AGAIN.replace(", ", ",\0")) == memory
     assert len(desk_with_vectors.space.evidence.texts([desk_with_vectors.row(memory)["id"]])) == 1
+
+
+@pytest.mark.parametrize("rest", ["", " on Mondays", " by email", " through the proxy"])
+@pytest.mark.parametrize(("does", "done"), [("calls", "called"), ("pays", "paid"), ("writes", "written")])
+def test_swapped_parts_are_told_apart_in_active_and_passive(
+    desk_with_vectors: Desk, does: str, done: str, rest: str
+) -> None:
+    brain, first, second = desk_with_vectors.brain(), "the gateway", "the old worker"
+    memory = brain.remember(f"{first} {does} {second}{rest}.")
+    assert brain.remember(f"{second} is {done} by {first}{rest}.") == memory
+    swapped = {
+        brain.remember(f"{second} {does} {first}{rest}."),
+        brain.remember(f"{first} is {done} by {second}{rest}."),
+    }
+    assert memory not in swapped

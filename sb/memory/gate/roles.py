@@ -1,7 +1,7 @@
 """Roles in two texts with the same words: which word a link governs, and the order of the others.
 
-A phrase may move as a whole ("on Tuesdays we deploy"). Three pieces in reverse order changed their parts ("Ann pays Ben"),
-unless one text says the same passively ("Ben is paid by Ann").
+A phrase may move as a whole ("on Tuesdays we deploy"). Three pieces in reverse order changed their parts ("Ben pays Ann").
+A passive with its agent is compared as its active ("Ben is paid by Ann").
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ _CONDITIONS = tuple(
 )
 _NOW, _THEN = frozenset(map(stem, ("is", "are", "am"))), frozenset(map(stem, ("was", "were")))
 _BE = _NOW | _THEN
-_PASSIVE = re.compile(r"\bbeing \w|\w(?:ed|en|t|n|d|k)(?: \w+){0,2} by\b", re.IGNORECASE)
+_PASSIVE = re.compile(
+    r"\b(?:is|are|was|were|be|been|being|gets?|got)\s+(?:not\s+|also\s+|being\s+|\w+ly\s+)*(\w+(?:ed|[nt]|id|ld))\b",
+    re.IGNORECASE,
+)
 
 
 @cache
@@ -65,14 +68,17 @@ def roles_changed(
     """
     here, links = _ordered(words, {})
     there, others = _ordered(other, same)
+    actives = _made_active(here, links, there, others), _made_active(there, others, here, links)
+    if not any(actives) and _voice_changed(*texts):
+        return True
     _turn(here, there, links)
     _turn(there, here, others)
     common = Counter(here) & Counter(there)
     if (Counter(here) - common).keys() & set(there) and (Counter(there) - common).keys() & set(here):
         return True  # one word stands where the other stood, and both stand elsewhere too
     for link in links.keys() & others.keys():
-        mine = {words[0] for words in links[link]} - _all(others[link])
-        theirs = {words[0] for words in others[link]} - _all(links[link])
+        mine = {phrase[0] for phrase in links[link]} - _all(others[link])
+        theirs = {phrase[0] for phrase in others[link]} - _all(links[link])
         if mine and theirs and common.keys() >= mine | theirs:
             return True
     governed, governs = _governed(links), _governed(others)
@@ -81,9 +87,6 @@ def roles_changed(
         if governed[word].isdisjoint(governs[word]) and not any(both <= group for group in _SAME_LINKS):
             return True
     places = _places(here, there, common)
-    passive = bool(_PASSIVE.search(texts[0])) is not bool(_PASSIVE.search(texts[1]))
-    if passive:
-        return places == sorted(places)
     fixed = governed.keys() | governs.keys() | _beside_be(words) & _beside_be(other)
     return _reversed(places) or _is_lone(places, here, fixed)
 
@@ -103,6 +106,39 @@ def _ordered(words: Sequence[str], same: Mapping[str, str]) -> tuple[list[str], 
                 governed.append(word)
             found.append(word)
     return found, {link: [each for each in phrases if each] for link, phrases in links.items()}
+
+
+def _made_active(
+    words: list[str],
+    links: dict[str, list[list[str]]],
+    other: Sequence[str],
+    others: Mapping[str, Sequence[Sequence[str]]],
+) -> bool:
+    """Writes `Ben is paid by Ann` as `Ann pays Ben` where the other text names no one with `by`; true if it did."""
+    agents = {phrase[0] for phrase in links.get("by", ())} - {phrase[0] for phrase in others.get("by", ())}
+    first = {phrase[0] for phrases in links.values() for phrase in phrases}
+    for at, agent in enumerate(words):
+        if agent not in agents or agent not in other:
+            continue
+        verb = next((each for each in range(at - 1, -1, -1) if words[each] not in first), -1)
+        if verb < 0 or words[verb] not in other:
+            continue
+        begin = next((each + 1 for each in range(verb - 1, -1, -1) if words[each] in first), 0)
+        end = next((each for each in range(at + 1, len(words)) if words[each] in first), len(words))
+        patient, between = words[begin:verb], words[verb + 1 : at]
+        words[begin:end] = [*words[at:end], words[verb], *patient, *between]
+        links["by"] = [phrase for phrase in links["by"] if phrase[0] != agent]
+        return True
+    return False
+
+
+def _voice_changed(text: str, other: str) -> bool:
+    """True if one text says of something what is done to it, and the other not with the same word."""
+    passive = [
+        sum(not re.search(rf"\b{form}\b", there) for form in _PASSIVE.findall(here))
+        for here, there in ((text.lower(), other.lower()), (other.lower(), text.lower()))
+    ]
+    return passive[0] != passive[1]  # `removed` may be `deleted` there
 
 
 def _turn(words: list[str], other: Sequence[str], links: Mapping[str, Iterable[Sequence[str]]]) -> None:
