@@ -298,6 +298,11 @@ def memories(sb: Session) -> None:
         sb(f"memory {verb} {fact}")
     for verb in ("protect", "protect --lift", "forget", "recover"):
         sb(f"memory {verb} {fact} --reason 'as agreed'")
+    disk = sb("memory remember 'The large disk of the shop was removed.' --agent scribe")["id"]
+    sb("memory remember 'The large disk of the shop was deleted.' --agent scribe")
+    restatement = sb(f"memory show {disk}")["restatements"][0]["id"]
+    for back in ("", " --revert"):
+        sb(f"memory split {restatement} --reason 'as agreed'{back}")
     sb("memory gate 'postgres is our database' --agent scribe --category convention")
     sb(f"memory outcome {fact} --reason 'it answered'")
     sb("memory access --scope project:shop --agent scribe")
