@@ -32,6 +32,7 @@ from sb.store.embedding.static import StaticEmbedder
 from sb.store.index.full_text import WordIndex
 from sb.store.index.statistics import TextStatistics, counted, keep_counts
 from sb.store.index.vectors import VectorIndex, VectorRow
+from sb.store.records.collapses import MENTION, CollapseStore
 from sb.store.records.columns import Row
 from sb.store.records.edges import EdgeStore
 from sb.store.records.evidence import EvidenceStore
@@ -72,6 +73,7 @@ class Space:
         self.records = RecordStore(database, clock=clock)
         self.edges = EdgeStore(database)
         self.evidence = EvidenceStore(database)
+        self.collapses = CollapseStore(database)
         self.places = Places(database)
         self.sessions = Sessions(database)
         self.reads = ReadLog(database)
@@ -223,6 +225,8 @@ class Space:
             "tags": tuple(orjson.loads(row["tags"]) if row["tags"] and not refusal else ()),
             "details": {} if refusal else orjson.loads(row["fields"]),
         }
+        if known := self.collapses.standing(row["id"]):
+            shown["corrected_by" if known[0] == MENTION else "superseded_by"] = known[1]
         if self.reader.masks:
             names = ("content", "speaker", "tags", "details")
             shown |= zip(names, masked([shown[name] for name in names]), strict=True)

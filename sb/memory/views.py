@@ -52,6 +52,8 @@ class Memory(View):
         content: its text, as it is found by.
         details: what its kind has beyond that, such as a decision's rationale or an entity's observations.
         happened_at, created_at: seconds since the epoch.
+        superseded_by: the id of the memory that replaced it, or "". corrected_by: of one that replaced something that this
+            was made from, or that was made from this; it stands, but part of what it says may no longer hold.
     """
 
     id: str
@@ -70,6 +72,8 @@ class Memory(View):
     speaker: str | None = None
     tags: tuple[str, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
+    superseded_by: str = ""
+    corrected_by: str = ""
 
     @property
     def title(self) -> str:

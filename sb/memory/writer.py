@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from sb.memory.beliefs.echoes import settle_echoes
 from sb.memory.personal_data import Screened, hold_back, note, redacted
 from sb.memory.quarantine.holding import note_held
 from sb.memory.record_writer import Pair, RecordWriter
@@ -17,6 +18,7 @@ from sb.store.records.columns import QUARANTINED, Row
 from sb.store.records.places import Execute, Place
 
 if TYPE_CHECKING:
+    from sb.memory.beliefs.revision import Revision
     from sb.memory.gate.incoming import Gate, IncomingRecord
 
 
@@ -29,6 +31,7 @@ class Batch:
         pairs: rows, and the records that they are made of. screened: what each holds of personal data.
         by_source: false where an operator vouches for what they say of their source.
         held: why some are quarantined, by public id. merged: true where the first is no record of its own.
+        revises: true where the first takes another one's place, so that it may say what was corrected before.
     """
 
     records: Sequence[Any] = ()
@@ -41,6 +44,7 @@ class Batch:
     incoming: IncomingRecord | None = None
     held: dict[str, str] = field(default_factory=dict)
     merged: bool = False
+    revises: bool = False
 
     @property
     def rows(self) -> list[Row]:
@@ -88,6 +92,10 @@ def _keep(keeper: RecordWriter, execute: Execute, batch: Batch) -> None:
     note_held(keeper.space, execute, batch.rows[batch.merged :], batch.held, keeper.agent)
 
 
+def _know_echoes(keeper: RecordWriter, execute: Execute, batch: Batch) -> None:
+    settle_echoes(keeper, execute, batch.rows[batch.merged or batch.revises :])
+
+
 def _settle(keeper: RecordWriter, execute: Execute, batch: Batch) -> None:
     space = keeper.space
     for row, screened in zip(batch.rows[batch.merged :], batch.screened[batch.merged :], strict=True):
@@ -99,7 +107,7 @@ def _settle(keeper: RecordWriter, execute: Execute, batch: Batch) -> None:
 
 PREPARING = (_believe, _screen, _mask, _compare)  # before a transaction
 HOLDING = (_hold_back, _quarantine)  # within it, once rows have their place and session
-KEEPING = (_merge, _keep, _settle)
+KEEPING = (_merge, _keep, _know_echoes, _settle)
 
 
 class Writer:
@@ -134,6 +142,18 @@ class Writer:
         """Write a batch that `hold` has seen; rows get their `id`."""
         for step in KEEPING:
             step(self._keeper, execute, batch)
+
+    def revise(self, execute: Execute, batch: Batch, revision: Revision, session: int | None = None) -> None:
+        """Write a batch that `hold` has seen, the first of which takes another record's place.
+
+        Raises:
+            NotFoundError: that is not active any more. ValueError: the new one cannot take its place.
+        """
+        row, batch.revises = batch.rows[0], True
+        if held := revision.admit(row):
+            batch.held = {**batch.held, row["uid"]: held}
+        self.keep(execute, batch)
+        revision.apply(execute, row, session, batch.held.get(row["uid"], ""))
 
 
 class Inserter(RecordWriter):
