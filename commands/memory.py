@@ -24,6 +24,7 @@ from sb.commands.memories import (
     typed,
 )
 from sb.commands.memory_access import app as access_app
+from sb.commands.memory_beliefs import app as beliefs_app
 from sb.commands.memory_calibrate import app as calibrate_app
 from sb.commands.memory_files import app as files_app
 from sb.commands.memory_gate import app as gate_app
@@ -73,6 +74,7 @@ def remember(
     ] = "project",
     confidence: Annotated[float | None, typer.Option(help="Confidence, from 0 to 1.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Save it even if a memory says the same.")] = False,
+    replaces: Annotated[str, typer.Option(metavar="ID", help="A memory whose place it takes.")] = "",
     project: Project = "",
     scope: Scope = "",
     private: Private = False,
@@ -92,6 +94,7 @@ def remember(
             category,
             private=private,
             force=force,
+            replaces=replaces,
             tags=tags,
             source_type=source,
             derived_from=derived,
@@ -99,7 +102,7 @@ def remember(
         )
         if agent and source == USER:
             note("saved as agent-written: only an operator says what a user wrote, without --agent")
-        merged = brain.verdict is not None and not brain.verdict.admitted
+        merged = not replaces and brain.verdict is not None and not brain.verdict.admitted
         _kept(
             brain, record, json_, "merged: a memory says the same; --force saves it apart" if merged else ""
         )
@@ -197,6 +200,10 @@ def _kept(brain: Brain, record: str, json_: bool, outcome: str = "") -> None:
     else:
         output.line(record)
         note_masked(brain.masked)
+        if found.superseded_by:
+            note(
+                f"superseded by {found.superseded_by}, which corrected it: searches leave it out; sb memory collapses"
+            )
         note(outcome or f"kept as {found.kind} in {found.scope}" + (", private" if found.private else ""))
         if record in brain.quarantined:
             note("quarantined: no agent finds it until a person releases it; sb quarantine list says why")
@@ -260,6 +267,7 @@ def search(
     context: Annotated[
         int, typer.Option(min=0, max=10, help="Memories to show before and after each result.")
     ] = 0,
+    history: Annotated[bool, typer.Option("--history", help="Also show what was superseded, last.")] = False,
     agent: Agent = "",
     session: Session = "",
     json_: AsJson = False,
@@ -285,6 +293,7 @@ def search(
             planning=planning,
             min_trust=min_trust,
             context=context,
+            history=history,
             **filters,
         )
         alone = brain.vector_search_disabled_reason
@@ -338,6 +347,7 @@ def _nothing(asked: list[str], narrowed: bool) -> None:
 
 app.add_typer(sessions_app)
 app.add_typer(reading_app)
+app.add_typer(beliefs_app)
 app.add_typer(records_app)
 app.add_typer(gate_app)
 app.add_typer(access_app)

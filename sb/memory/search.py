@@ -17,6 +17,7 @@ from sb.memory.ranking.fusion import fuse
 from sb.memory.ranking.match_query import WordQuery, word_query
 from sb.memory.ranking.questions import Query, understand
 from sb.memory.ranking.rank import Ranked, rank
+from sb.memory.ranking.terms import match_expression
 from sb.memory.ranking.weights import Weights
 from sb.memory.ranking.weights import weights as fitted
 from sb.memory.salience import IN_SEARCH, JUDGED_BY, configured, in_reach, salient
@@ -24,8 +25,8 @@ from sb.memory.space import Space
 from sb.memory.views import Hit, Memory
 from sb.store.embedding.selection import NoEmbedder
 from sb.store.index.full_text import in_view
-from sb.store.records.columns import Row
-from sb.store.records.descriptors import ASIDE, DESCRIPTORS
+from sb.store.records.columns import SUPERSEDED, Row
+from sb.store.records.descriptors import ASIDE, DESCRIPTORS, MEMORIES
 
 if TYPE_CHECKING:
     from sb.store.embedding.embedder import Vectors
@@ -182,6 +183,22 @@ class Searcher:
         """Returns what `first` does, as an agent sees it."""
         ranked = self.first(candidates, k, salience=salience, explain=explain)
         return [(item, self._space.hit(row, item)) for item, row in ranked]
+
+    def superseded(self, query: str, places: Sequence[int], filters: Predicate, k: int) -> list[Hit]:
+        """The superseded memories that share most words with a question, each with what replaced it."""
+        speakers = self._space.places.speakers(places)
+        asked = understand(query, speakers, speakers)
+        words = match_expression(dict.fromkeys((*asked.terms(spoken=False), *asked.terms(spoken=True))), None)
+        if not words or not places:
+            return []
+        tokens = " OR ".join(f'"{SUPERSEDED}p{place}"' for place in places)
+        where, values = self._seen(filters, places).sql()
+        found = self._space.words.best(
+            f"{words} AND (place : ({tokens}))", k, where=f"{MEMORIES} AND ({where or 1})", parameters=values
+        )
+        rows = {row["id"]: row for row in self._space.records.rows([number for number, _ in found])}
+        hits = [self._space.hit(rows[number], Ranked(number, 0.0)) for number, _ in found]
+        return [hit for hit in hits if hit.superseded_by]
 
     def with_neighbours(self, hits: Sequence[Hit], places: Sequence[int], count: int) -> list[Hit]:
         """The hits, each with what stands right before and after it in its session, as far as an agent sees it.

@@ -33,8 +33,8 @@ from sb.store.index.full_text import WordIndex
 from sb.store.index.statistics import TextStatistics, counted, keep_counts
 from sb.store.index.vectors import VectorIndex, VectorRow
 from sb.store.records.collapses import MENTION, CollapseStore
-from sb.store.records.columns import Row
-from sb.store.records.edges import EdgeStore
+from sb.store.records.columns import SUPERSEDED, Row
+from sb.store.records.edges import SUPERSEDES, EdgeStore
 from sb.store.records.evidence import EvidenceStore
 from sb.store.records.places import GLOBAL, Execute, Places, checked_scope
 from sb.store.records.reads import ReadLog
@@ -227,6 +227,10 @@ class Space:
         }
         if known := self.collapses.standing(row["id"]):
             shown["corrected_by" if known[0] == MENTION else "superseded_by"] = known[1]
+        elif row["state"] == SUPERSEDED:  # in another database
+            edges = (edge for edge in self.edges.lineage(row["id"]) if edge.target == row["id"])
+            ends = [edge.source for edge in edges if edge.relation == SUPERSEDES]
+            shown["superseded_by"] = next((end["uid"] for end in self.records.rows(ends, ("uid",))), "")
         if self.reader.masks:
             names = ("content", "speaker", "tags", "details")
             shown |= zip(names, masked([shown[name] for name in names]), strict=True)

@@ -75,6 +75,11 @@ class Memory(View):
     superseded_by: str = ""
     corrected_by: str = ""
 
+    def as_json(self) -> dict[str, Any]:
+        """As any view, without the marks of a correction where there was none."""
+        marks = ("superseded_by", "corrected_by")
+        return {name: value for name, value in super().as_json().items() if value or name not in marks}
+
     @property
     def title(self) -> str:
         """The title of a decision, the name of an entity, else the first line."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +16,8 @@ from sb.memory.space import Space
 from sb.protocols.types import StackState
 from sb.stack.masks import Masks
 from sb.stack.views import to_view
-from sb.store.records.columns import ERASED, QUARANTINED, Row
+from sb.store.records.collapses import MENTION
+from sb.store.records.columns import ERASED, QUARANTINED, SUPERSEDED, Row
 from sb.store.records.places import Execute, Place, narrowest
 
 SYSTEM = "sb:"  # before what SecondBrain itself writes
@@ -160,7 +162,20 @@ class Container:
     def records(self, rows: Sequence[Row]) -> Iterator[Any]:
         """Rows as the records that a stack shows."""
         self.note_denied()
-        return (self.masks.copy(to_view(record)) for record in self.space.all_records(rows))
+        records = map(to_view, self.space.all_records(rows))
+        return (self.masks.copy(self._marked(row, record)) for row, record in zip(rows, records, strict=True))
+
+    def fell(self, row: Row) -> str:
+        """The id of what a superseded record was corrected by, or "": it stays superseded until that is reverted."""
+        known = self.space.collapses.standing(row["id"]) if row["state"] == SUPERSEDED else None
+        return known[1] if known and known[0] != MENTION else ""
+
+    def _marked(self, row: Row, record: Any) -> Any:
+        """A record as it is shown: not held to be true if it fell in a correction."""
+        if not hasattr(record, "is_active") or not (winner := self.fell(row)):
+            return record
+        more = {"superseded_by": winner} if hasattr(record, "superseded_by") else {}
+        return replace(record, is_active=False, **more)
 
     def note_denied(self) -> None:
         """Put on record what the reading policy withheld since the last time."""

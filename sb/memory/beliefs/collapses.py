@@ -178,6 +178,8 @@ def revert(
         _check(keeper, event, loser, winner)
         reason = f"{event.uid} was reverted" + (f": {masked_text(reason, keeper.masked)}" if reason else "")
         restored, left = _restore(keeper, execute, items, rows, reason)
+        if missing := Lineage(space).missing(loser):
+            raise CheckFailed(f"{loser['uid']} rests on {missing}, which is superseded", "revert that first")
         space.collapses.settle(execute, event.id, REVERTED, space.clock.now(), keeper.agent)
         execute(
             "DELETE FROM edges WHERE source = ? AND relation = ? AND target = ?",
@@ -205,12 +207,11 @@ def _check(keeper: RecordWriter, event: CollapseEvent, loser: Row, winner: Row) 
             f"{event.uid} cannot be reverted: {loser['uid']} was erased, and would leave nothing in place of {winner['uid']}"
         )
     stack = space.places.numbered(loser["place"]).stack
-    if not keeper.is_operator and space.trust.is_lower(stack, keeper.agent, event.agent):
+    judged = keeper.agent and not keeper.is_operator
+    if judged and space.trust.is_lower(stack, keeper.agent, event.agent):
         raise DeniedError(f"{keeper.agent} is trusted less than {event.agent}, who corrected {loser['uid']}")
     if winner["state"] == SUPERSEDED and (since := space.collapses.standing(winner["id"])):
         raise CheckFailed(f"{winner['uid']} is superseded by {since[1]} itself", f"revert {since[2]} first")
-    if missing := Lineage(space).missing(loser):
-        raise CheckFailed(f"{loser['uid']} rests on {missing}, which is superseded", "revert that first")
 
 
 def _restore(

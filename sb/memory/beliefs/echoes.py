@@ -16,8 +16,8 @@ from sb.store.records.collapses import ECHO, MENTION, CollapseItem
 from sb.store.records.columns import ACTIVE, SUPERSEDED, Row
 from sb.store.records.places import GLOBAL, Execute
 
-EXPERIENCES = ("event", "episode", "raw")  # one that comes after a correction happened after it
-ECHOING = (*CLAIMS, *EXPERIENCES)
+EXPERIENCES = ("event", "episode")  # one that comes after a correction may have happened after it
+ECHOING = (*CLAIMS, *EXPERIENCES, "raw")
 SUPERSEDE = "supersede"  # the operation in a record's history
 _ARTICLES = frozenset({"a", "an", "the"})
 _MOST = 1_000  # records with the same words that one correction looks for
@@ -37,13 +37,14 @@ def sees(space: Space, place: int, winner: int) -> bool:
     )
 
 
-def echoes(space: Space, loser: Row, winner: int) -> list[Row]:
-    """The other active records that say what this one says, where a winner in this place is read."""
+def echoes(space: Space, loser: Row) -> list[Row]:
+    """The other active records of a stack that say what this one says."""
     terms = asked_for(word for word in words(loser["text"]) if word not in _ARTICLES)
     if not terms:
         return []
-    places = [number for number in space.places.all() if sees(space, number, winner)]
-    tokens = " OR ".join(f'"p{number}"' for number in places)
+    tokens = " OR ".join(
+        f'"p{number}"' for number in space.places.of_stack(space.places.numbered(loser["place"]).stack)
+    )
     said = " AND ".join(f'"{term}"' for term in terms)
     numbers = space.words.newest(f"(body : ({said})) AND (place : ({tokens}))", _MOST)
     digest = digest_of(loser)
@@ -63,9 +64,10 @@ def settle_echoes(keeper: RecordWriter, execute: Execute, rows: Sequence[Row]) -
         if row["kind"] not in ECHOING or row.get("state", ACTIVE) != ACTIVE:
             continue
         for collapse, place, at, winner in collapses.echoed(digest_of(row)):
-            if not sees(keeper.space, row["place"], place):
+            if keeper.space.places.numbered(place).stack != keeper.space.places.numbered(row["place"]).stack:
                 continue
             stands = row["kind"] in EXPERIENCES and row["created_at"] > at
+            stands = stands or not sees(keeper.space, row["place"], place)
             item = CollapseItem(row["id"], MENTION if stands else ECHO, ACTIVE)
             collapses.add_items(execute, collapse, [item])
             if not stands:

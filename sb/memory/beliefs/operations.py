@@ -6,10 +6,12 @@ import dataclasses
 from typing import Any
 
 from sb.base.values.references import is_prefix
+from sb.memory.beliefs.closure import Lineage
 from sb.memory.beliefs.collapses import Collapse, Reverted, collapse_view, collapses, find_collapse, revert
 from sb.memory.beliefs.revision import Revision, check_correctable, replace
 from sb.memory.operations import Operations
 from sb.memory.space import ID_PREFIX
+from sb.memory.views import Memory
 from sb.store.records.columns import Row
 from sb.store.records.consent import PEOPLE
 from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
@@ -19,6 +21,7 @@ _TWO_TEXTS = {"decision": "rationale", "lesson": None}  # whose second text is t
 _OWN = {
     "id": "", "strength": 1.0, "is_protected": False, "times_accessed": 0, "last_accessed": None, "happened_at": None,
     "created_at": None, "updated_at": None, "local_updated_at": None, "version": 1, "speaker": None,
+    "verification_count": 0, "last_verified": None, "confidence_history": None, "times_reinforced": 0,
 }  # fmt: skip
 
 
@@ -37,6 +40,8 @@ def successor(record: Any, text: str, reason: str) -> Any:
             raise ValueError("a decision needs a reason, which is its rationale")
         changes[second] = reason
     names = {field.name for field in dataclasses.fields(record)}
+    if about.kind == "belief":
+        changes["supersedes"] = record.id
     return dataclasses.replace(record, **{name: _OWN[name] for name in _OWN.keys() & names}, **changes)
 
 
@@ -76,6 +81,16 @@ class Beliefs(Operations):
         elif hasattr(record, "agent_id"):
             record = dataclasses.replace(record, derived_from=None, source_type="agent-written")
         return self.writer.keep_all([record], place, revision=self._revision(row, reason))[0]
+
+    def resting_on(self, record: str) -> list[Memory]:
+        """The memories in view that would fall with one, since they rest on it alone.
+
+        Raises:
+            NotFoundError: there is none that this agent sees.
+        """
+        row, places = self._changeable_row(record), self.writer.places()
+        derived, _ = Lineage(self.space).falling([row["id"]])
+        return [self.space.memory(item) for item in derived if item["place"] in places]
 
     def _revision(self, row: Row, reason: str) -> Revision:
         """The revision by which the record that is written next takes the place of one."""

@@ -42,7 +42,7 @@ class Plan:
 
     Args:
         loser: the record that is replaced. echoes: what says the same in the same words. derived: what rests on these alone.
-        resting: numbers of what else rests on one that falls.
+        resting: numbers of what else rests on one that falls, or says the same where the winner is not read.
         held: why a person has to decide, or "".
     """
 
@@ -101,11 +101,13 @@ class Revision:
         if self._reverts is None:
             check_place(self._space, loser, winner)
         number = winner.get("id", 0)
-        again = [row for row in echoes(self._space, loser, winner["place"]) if row["id"] != number]
-        losers = [loser, *again]
+        again = [row for row in echoes(self._space, loser) if row["id"] != number]
+        fallen = [row for row in again if sees(self._space, row["place"], winner["place"])]
+        losers = [loser, *fallen]
         derived, resting = self._lineage.falling([row["id"] for row in losers], (number,))
+        resting += [row["id"] for row in again if row not in fallen]
         held = "" if self._decided else self._held([*losers, *derived])
-        self._plan = Plan(loser, again, derived, resting, held)
+        self._plan = Plan(loser, fallen, derived, resting, held)
         return self._plan
 
     def _held(self, rows: Sequence[Row]) -> str:
@@ -116,7 +118,8 @@ class Revision:
             if row["protected"]:
                 return f"{what} is protected"
             stack = space.places.numbered(row["place"]).stack
-            if not keeper.is_operator and space.trust.is_lower(stack, keeper.agent, row["agent"]):
+            judged = keeper.agent and not keeper.is_operator
+            if judged and space.trust.is_lower(stack, keeper.agent, row["agent"]):
                 return f"{keeper.agent} is trusted less than who wrote {what}"
         if not keeper.is_operator and len(rows) > MOST_FALLING:
             return f"more than {MOST_FALLING} memories would fall with {rows[0]['uid']}"
