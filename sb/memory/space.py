@@ -225,16 +225,25 @@ class Space:
             "tags": tuple(orjson.loads(row["tags"]) if row["tags"] and not refusal else ()),
             "details": {} if refusal else orjson.loads(row["fields"]),
         }
-        if known := self.collapses.standing(row["id"]):
-            shown["corrected_by" if known[0] == MENTION else "superseded_by"] = known[1]
-        elif row["state"] == SUPERSEDED:  # in another database
-            edges = (edge for edge in self.edges.lineage(row["id"]) if edge.target == row["id"])
-            ends = [edge.source for edge in edges if edge.relation == SUPERSEDES]
-            shown["superseded_by"] = next((end["uid"] for end in self.records.rows(ends, ("uid",))), "")
+        if row["state"] == SUPERSEDED:
+            shown["superseded_by"] = self.superseded_by(row)
+        elif known := self.collapses.standing(row["id"]):
+            shown["corrected_by"] = known[1] if known[0] == MENTION else ""
         if self.reader.masks:
             names = ("content", "speaker", "tags", "details")
             shown |= zip(names, masked([shown[name] for name in names]), strict=True)
         return shown
+
+    def superseded_by(self, row: Row) -> str:
+        """The id of what replaced a superseded record, here or in the database that it came from; "" if nothing did."""
+        if row["state"] != SUPERSEDED:
+            return ""
+        known = self.collapses.standing(row["id"])
+        if known and known[0] != MENTION:
+            return known[1]
+        edges = (edge for edge in self.edges.lineage(row["id"]) if edge.target == row["id"])
+        ends = [edge.source for edge in edges if edge.relation == SUPERSEDES]
+        return next((end["uid"] for end in self.records.rows(ends, ("uid",))), "")
 
     def shown_verdict(self, verdict: GateVerdict) -> GateVerdict:
         """The gate's answer as the agent may read it: the memories that it compares with may hold personal data."""

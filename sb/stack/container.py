@@ -16,8 +16,7 @@ from sb.memory.space import Space
 from sb.protocols.types import StackState
 from sb.stack.masks import Masks
 from sb.stack.views import to_view
-from sb.store.records.collapses import MENTION
-from sb.store.records.columns import ERASED, QUARANTINED, SUPERSEDED, Row
+from sb.store.records.columns import ERASED, QUARANTINED, Row
 from sb.store.records.places import Execute, Place, narrowest
 
 SYSTEM = "sb:"  # before what SecondBrain itself writes
@@ -165,14 +164,9 @@ class Container:
         records = map(to_view, self.space.all_records(rows))
         return (self.masks.copy(self._marked(row, record)) for row, record in zip(rows, records, strict=True))
 
-    def fell(self, row: Row) -> str:
-        """The id of what a superseded record was corrected by, or "": it stays superseded until that is reverted."""
-        known = self.space.collapses.standing(row["id"]) if row["state"] == SUPERSEDED else None
-        return known[1] if known and known[0] != MENTION else ""
-
     def _marked(self, row: Row, record: Any) -> Any:
         """A record as it is shown: not held to be true if it fell in a correction."""
-        if not hasattr(record, "is_active") or not (winner := self.fell(row)):
+        if not hasattr(record, "is_active") or not (winner := self.space.superseded_by(row)):
             return record
         more = {"superseded_by": winner} if hasattr(record, "superseded_by") else {}
         return replace(record, is_active=False, **more)

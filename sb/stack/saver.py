@@ -401,7 +401,7 @@ class _StackRecordWriter(RecordWriter):
             self.check_right(former["place"])
         as_it_is = None if before is None else former
         before = before if before is not None else self.space.record(former)
-        fell = self._container.fell(former)
+        fell = self.space.superseded_by(former)
         if fell and type(to_view(before)) is type(record) and hasattr(record, "is_active"):
             as_before = {
                 name: getattr(to_view(before), name) for name in _OF_A_CORRECTION & vars(record).keys()

@@ -112,7 +112,7 @@ def reads(at: Corrected) -> Iterator[tuple[str, object]]:
     yield "whole dump", [item for name in whole if isinstance(whole[name], list) for item in whole[name]]
 
 
-def unmarked(at: Corrected, given: object) -> list[str]:
+def unmarked(at: Corrected, given: Any) -> list[str]:
     """The texts with the old word that a read gives as if they held."""
     if isinstance(given, str):  # a text has no room for marks but that of orient
         return [line for line in given.splitlines() if WORD in plainly(at, line).lower()]
@@ -125,7 +125,7 @@ def unmarked(at: Corrected, given: object) -> list[str]:
         own = [given.content] if WORD in given.content.lower() and not marked else []
         return own + [text for item in around for text in unmarked(at, item)]
     parts = (*given.decisions, *given.memories) if hasattr(given, "memories") else given
-    return [text for item in parts for text in unmarked(at, item)]  # type: ignore[union-attr, attr-defined]
+    return [text for item in parts for text in unmarked(at, item)]
 
 
 def plainly(at: Corrected, line: str) -> str:

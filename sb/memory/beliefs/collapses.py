@@ -208,8 +208,9 @@ def _check(keeper: RecordWriter, event: CollapseEvent, loser: Row, winner: Row) 
         )
     stack = space.places.numbered(loser["place"]).stack
     judged = keeper.agent and not keeper.is_operator
-    if judged and space.trust.is_lower(stack, keeper.agent, event.agent):
-        raise DeniedError(f"{keeper.agent} is trusted less than {event.agent}, who corrected {loser['uid']}")
+    by = event.settled_by or event.agent
+    if judged and space.trust.is_lower(stack, keeper.agent, by):
+        raise DeniedError(f"{keeper.agent} is trusted less than {by}, who decided that {loser['uid']} falls")
     if winner["state"] == SUPERSEDED and (since := space.collapses.standing(winner["id"])):
         raise CheckFailed(f"{winner['uid']} is superseded by {since[1]} itself", f"revert {since[2]} first")
 

@@ -262,13 +262,12 @@ def check_place(space: Space, loser: Row, winner: Row) -> None:
 
 def not_active(space: Space, row: Row) -> NotFoundError:
     """The error for a record that can be in no revision as it is now."""
-    known = space.collapses.standing(row["id"]) if row["state"] == SUPERSEDED else None
-    if known is None or known[0] == MENTION:
+    winner = space.superseded_by(row)
+    if not winner:
         return NotFoundError(f"memory {row['uid']} is {row['state']}")
-    return NotFoundError(
-        f"memory {row['uid']} is superseded by {known[1]}",
-        f"correct {known[1]}; sb memory revert {known[2]} takes that back",
-    )
+    known = space.collapses.standing(row["id"])
+    back = f"; sb memory revert {known[2]} takes that back" if known else ""
+    return NotFoundError(f"memory {row['uid']} is superseded by {winner}", f"correct {winner}{back}")
 
 
 def ranking(space: Space, sides: dict[str, Row]) -> list[dict[str, Any]]:
