@@ -40,7 +40,7 @@ from sb.cli import Group
 
 if TYPE_CHECKING:
     from sb.memory import Brain
-    from sb.memory.views import Memory
+    from sb.memory.views import Hit, Memory
 
 USER = "user-written"
 
@@ -304,15 +304,20 @@ def search(
             output.emit_json({"items": [as_json(hit) for hit in hits], "words_alone": alone})
             return
         for hit in hits:
-            for item in hit.before:
-                output.line(_beside(item))
-            show(hit, now, query)
-            for item in hit.after:
-                output.line(_beside(item))
-            if hit.explanation is not None:
-                output.line(f"    {hit.score:.2f} = {_sum(hit.explanation)}")
+            _print(hit, now, query)
         if not hits:
             _nothing(category or [], any(filters.values()) or bool(project or scope or agent))
+
+
+def _print(hit: Hit, now: float, query: str) -> None:
+    """A hit with its neighbours, and what its score is made of."""
+    for item in hit.before:
+        output.line(_beside(item))
+    show(hit, now, query)
+    for item in hit.after:
+        output.line(_beside(item))
+    if hit.explanation is not None:
+        output.line(f"    {hit.score:.2f} = {_sum(hit.explanation)}")
 
 
 def _beside(neighbour: Memory) -> str:

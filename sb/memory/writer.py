@@ -150,8 +150,8 @@ class Writer:
             NotFoundError: that is not active any more. ValueError: the new one cannot take its place.
         """
         row, batch.revises = batch.rows[0], True
-        if held := revision.admit(row):
-            batch.held = {**batch.held, row["uid"]: held}
+        if waits_for := revision.admit(row):
+            batch.held = {**batch.held, row["uid"]: waits_for}
         self.keep(execute, batch)
         revision.apply(execute, row, session, batch.held.get(row["uid"], ""))
 

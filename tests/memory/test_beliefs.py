@@ -172,8 +172,8 @@ def test_a_circle_that_rests_on_nothing_else_falls_and_one_with_ground_stays(bra
     old, other = world.add(set()), world.add(set())
     hanging = [world.add({old}), world.add(set())]
     firm = [world.add({old}), world.add({other})]
-    for one, two in (hanging, firm):
-        for source, target in ((one, two), (two, one)):
+    for left, right in (hanging, firm):
+        for source, target in ((left, right), (right, left)):
             brain.relate(source, "derived_from", target)
             world.supports[source].add(target)
     correct(world, old)

@@ -128,11 +128,11 @@ def test_a_purged_correction_never_happens(desk: Desk) -> None:  # noqa: F811
 
 def test_what_is_quarantined_or_private_to_another_is_not_there(desk: Desk) -> None:  # noqa: F811
     ada = desk.brain("ada")
-    private, held = ada.remember(OLD, private=True), ada.remember("bad", source_type="web-page")
-    for uid in (private, held):
+    private, bad = ada.remember(OLD, private=True), ada.remember("bad", source_type="web-page")
+    for uid in (private, bad):
         with pytest.raises(NotFoundError):
             desk.brain("bob").correct(uid, NEW)
-    assert (state(desk, private), state(desk, held)) == ("active", "quarantined")
+    assert (state(desk, private), state(desk, bad)) == ("active", "quarantined")
 
 
 def test_what_replaces_is_seen_by_all_who_saw_what_it_replaces(desk: Desk) -> None:  # noqa: F811
@@ -266,8 +266,8 @@ def test_of_two_processes_that_correct_the_same_one_wins_and_the_other_is_told(h
     found = sorted(answers.get(timeout=60) for _ in runs)
     for run in runs:
         run.join()
-    told, winner = sorted(found, key=lambda answer: answer.startswith("mem_"))
-    assert told == f"memory {old} is superseded by {winner}"
+    refusal, winner = sorted(found, key=lambda answer: answer.startswith("mem_"))
+    assert refusal == f"memory {old} is superseded by {winner}"
     assert len(desk.brain("ada").collapses()) == 1
     desk.close()
 

@@ -259,7 +259,7 @@ def test_what_says_so_in_a_wider_scope_stands_and_is_marked(home: Path) -> None:
 def test_history_comes_last_and_says_what_replaced_it(tmp_path: Path) -> None:
     at = corrected(tmp_path)
     hits = at.brain("ada").search(QUESTION, 10, history=True)
-    kept = [hit.superseded_by for hit in hits]
-    assert kept == sorted(kept)
-    assert set(filter(None, kept)) == {at.new}
+    marks = [hit.superseded_by for hit in hits]
+    assert marks == sorted(marks)
+    assert set(filter(None, marks)) == {at.new}
     at.desk.close()

@@ -25,8 +25,8 @@ _MOST = 1_000  # records with the same words that one correction looks for
 
 def digest_of(row: Row) -> bytes:
     """The digest of what a record says, as far as an echo of it may differ."""
-    said = " ".join(word for word in words(row["text"]) if word not in _ARTICLES)
-    return blake2b((said or row["text"]).encode("utf-8", "replace"), digest_size=16).digest()
+    spoken = " ".join(word for word in words(row["text"]) if word not in _ARTICLES)
+    return blake2b((spoken or row["text"]).encode("utf-8", "replace"), digest_size=16).digest()
 
 
 def sees(space: Space, place: int, winner: int) -> bool:
@@ -45,8 +45,8 @@ def echoes(space: Space, loser: Row) -> list[Row]:
     tokens = " OR ".join(
         f'"p{number}"' for number in space.places.of_stack(space.places.numbered(loser["place"]).stack)
     )
-    said = " AND ".join(f'"{term}"' for term in terms)
-    numbers = space.words.newest(f"(body : ({said})) AND (place : ({tokens}))", _MOST)
+    every = " AND ".join(f'"{term}"' for term in terms)
+    numbers = space.words.newest(f"(body : ({every})) AND (place : ({tokens}))", _MOST)
     digest = digest_of(loser)
     return [
         row

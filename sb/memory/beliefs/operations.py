@@ -76,8 +76,8 @@ class Beliefs(Operations):
         known = self.space.record(row)
         record: Any = successor(known, new, reason)
         if row["kind"] == "fact":
-            kept = {name: getattr(known, name) for name in (*PEOPLE, "tags")}
-            record = self._fact(new, row["category"], place, kept)  # type: ignore[attr-defined]
+            same = {name: getattr(known, name) for name in (*PEOPLE, "tags")}
+            record = self._fact(new, row["category"], place, same)  # type: ignore[attr-defined]
         elif hasattr(record, "agent_id"):
             record = dataclasses.replace(record, derived_from=None, source_type="agent-written")
         return self.writer.keep_all([record], place, revision=self._revision(row, reason))[0]

@@ -106,8 +106,8 @@ class Revision:
         losers = [loser, *fallen]
         derived, resting = self._lineage.falling([row["id"] for row in losers], (number,))
         resting += [row["id"] for row in again if row not in fallen]
-        held = "" if self._decided else self._held([*losers, *derived])
-        self._plan = Plan(loser, fallen, derived, resting, held)
+        waits_for = "" if self._decided else self._held([*losers, *derived])
+        self._plan = Plan(loser, fallen, derived, resting, waits_for)
         return self._plan
 
     def _held(self, rows: Sequence[Row]) -> str:
