@@ -71,6 +71,16 @@ def test_who_is_trusted_less_displaces_nothing_and_a_person_may_let_it(desk: Des
     assert texts(desk.brain("ada")) == [OLD]
 
 
+def test_what_stands_where_one_may_not_write_does_not_fall(home: Path) -> None:
+    desk = Desk(home, scopes='{"team:web": {read: ["*"], write: [bob]}}')  # noqa: F811
+    ada = desk.brain("ada")
+    old = ada.remember(OLD)
+    rests = desk.brain("bob").remember("wait a second", derived_from=[old], scope="team:web")
+    new = ada.correct(old, NEW)
+    assert [state(desk, uid) for uid in (old, rests, new)] == ["active", "active", "quarantined"]
+    desk.close()
+
+
 def test_a_memory_that_is_there_is_not_quarantined_but_refused(desk: Desk) -> None:  # noqa: F811
     old = desk.brain("ada").remember(OLD)
     distrust(desk, "mallory")
@@ -79,7 +89,9 @@ def test_a_memory_that_is_there_is_not_quarantined_but_refused(desk: Desk) -> No
     with pytest.raises(DeniedError, match="trusted less"):
         mallory.correct(old, own)
     assert (state(desk, old), state(desk, own)) == ("active", "active")
-    assert desk.brain("ada").correct(old, own) == own
+    waits = mallory.correct(old, NEW)
+    assert (mallory.quarantined, state(desk, old)) == ((waits,), "active")
+    assert desk.brain("ada").correct(old, NEW) == own
     assert (state(desk, old), state(desk, own)) == ("superseded", "active")
 
 
@@ -180,6 +192,8 @@ def test_secrets_and_hidden_ids_are_in_no_collapse(desk: Desk) -> None:  # noqa:
     assert token not in str(event)
     assert (hidden not in str(event), event.hidden) == (True, 1)
     assert state(desk, hidden) == "superseded"
+    assert hidden not in str(ada.revert(event.id))
+    assert state(desk, hidden) == "active"
 
 
 def test_the_credibility_of_both_sides_and_their_provenance_are_kept(desk: Desk) -> None:  # noqa: F811
@@ -191,7 +205,7 @@ def test_the_credibility_of_both_sides_and_their_provenance_are_kept(desk: Desk)
     assert [side["side"] for side in event.ranking] == ["loser", "winner"]
     assert event.ranking[0]["confidence"] == 0.9
     assert event.provenance == {"winner": [], "loser": [seen]}
-    assert event.citation == "ada, agent-written"
+    assert event.citation.startswith("ada, agent-written, 20")
     assert brain.get(seen).corrected_by == event.winner
 
 

@@ -235,6 +235,13 @@ def test_the_reads_show_the_old_text_before_it_is_corrected(tmp_path: Path) -> N
     at.desk.close()
 
 
+def test_orient_marks_what_partly_rests_on_what_was_corrected(tmp_path: Path) -> None:
+    at = corrected(tmp_path)
+    (line,) = (line for line in at.brain("ada").orient().as_text().splitlines() if at.part in line)
+    assert f"partly corrected by {at.new}" in line
+    at.desk.close()
+
+
 def test_what_happens_after_a_correction_stands_and_is_marked(tmp_path: Path) -> None:
     """An event of the same words may be another one; whoever finds it is told."""
     at = corrected(tmp_path)

@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from sb.base.sources import iso
 from sb.base.values.frozen import frozen
 from sb.errors import CheckFailed, DeniedError, NotFoundError
 from sb.memory.beliefs.closure import Lineage
@@ -54,7 +55,7 @@ class Collapse(View):
         status: pending until a person releases the winner, standing, reverted, or dismissed. held: why it waits.
         winner, loser: as they are now. records: those that fell or stand close, as far as they are in view.
         hidden: how many more there are, which are not.
-        citation: who said the winner, when, and from which source.
+        citation: who said the winner, from which source, and when.
         ranking: both sides as they were then, the more credible first: trust, confidence, evidence, time.
         provenance: the ids of what each side was made from. reverts: the id of the event that this one takes back.
     """
@@ -84,7 +85,7 @@ class Reverted(View):
     """The result of a revert.
 
     Args:
-        restored: ids of what is found again. left: ids of what is not, each with the reason.
+        restored: ids of what is found again, as far as it is in view. left: of what is not, each with the reason.
         removed: the id of the winner if that is superseded now. collapse: of the event that did it, or "".
     """
 
@@ -132,7 +133,7 @@ def collapse_view(space: Space, event: CollapseEvent, places: Collection[int]) -
         loser=rows[event.loser]["uid"],
         winner_content=winner.content if winner else "",
         loser_content=loser.content if loser else "",
-        citation=f"{winner.agent_id or 'nobody named'}, {winner.source_type}" if winner else "erased",
+        citation=_cited(winner) if winner else "erased",
         records=tuple(_fallen(space, item, rows[item.record]) for item in seen),
         hidden=len(items) - len(seen),
         ranking=tuple(orjson.loads(event.ranking)),
@@ -146,6 +147,10 @@ def collapse_view(space: Space, event: CollapseEvent, places: Collection[int]) -
     )
 
 
+def _cited(memory: Memory) -> str:
+    return f"{memory.agent_id or 'nobody named'}, {memory.source_type}, {iso(memory.created_at)[:19]}Z"
+
+
 def _shown(space: Space, row: Row) -> Memory | None:
     return None if row["state"] == ERASED else space.memory(row)
 
@@ -155,9 +160,7 @@ def _fallen(space: Space, item: CollapseItem, row: Row) -> Fallen:
     return Fallen(row["uid"], item.role, memory.content if memory else "", bool(item.restored))
 
 
-def revert(
-    keeper: RecordWriter, uid: str, places: Collection[int], reason: str, session: int | None = None
-) -> Reverted:
+def revert(keeper: RecordWriter, uid: str, places: Collection[int], reason: str) -> Reverted:
     """Take a collapse back: what fell is found again, and a winner that it brought is superseded in turn.
 
     Raises:
@@ -176,7 +179,9 @@ def revert(
         }
         loser, winner = rows[event.loser], rows[event.winner]
         _check(keeper, event, loser, winner)
-        reason = f"{event.uid} was reverted" + (f": {masked_text(reason, keeper.masked)}" if reason else "")
+        scope = space.places.numbered(loser["place"]).scope
+        why = space.screening.text(masked_text(reason, keeper.masked), scope)
+        reason = f"{event.uid} was reverted" + (f": {why}" if why else "")
         restored, left = _restore(keeper, execute, items, rows, reason)
         if missing := Lineage(space).missing(loser):
             raise CheckFailed(f"{loser['uid']} rests on {missing}, which is superseded", "revert that first")
@@ -193,10 +198,16 @@ def revert(
                 raise DeniedError(
                     f"{event.uid} is not reverted: {plan.held}", "ask an operator, or lift its protection"
                 )
-            counter.apply(execute, back, session)
+            counter.apply(execute, back)
             removed = winner["uid"]
         restored += _supported_again(keeper, execute, [item.record for item in items], reason)
-    return Reverted(event.uid, tuple(restored), tuple(left), removed, counter.uid)
+        seen = {
+            uid
+            for uid, row in space.records.known([*restored, *dict(left)]).items()
+            if row["place"] in places
+        }
+    came, stayed = (uid for uid in restored if uid in seen), (pair for pair in left if pair[0] in seen)
+    return Reverted(event.uid, tuple(came), tuple(stayed), removed, counter.uid)
 
 
 def _check(keeper: RecordWriter, event: CollapseEvent, loser: Row, winner: Row) -> None:

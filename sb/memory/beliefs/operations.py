@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+from contextlib import suppress
 from typing import Any
 
 from sb.base.values.references import is_prefix
+from sb.errors import DeniedError
 from sb.memory.beliefs.closure import Lineage
 from sb.memory.beliefs.collapses import Collapse, Reverted, collapse_view, collapses, find_collapse, revert
 from sb.memory.beliefs.revision import Revision, check_correctable, replace
@@ -71,8 +73,9 @@ class Beliefs(Operations):
         if new.startswith(ID_PREFIX) and is_prefix(new) and " " not in new:
             return self._replaced(row, self._changeable_row(new), reason)
         equal = self.space.records.proposed([], row["place"], new)[1]
-        if equal and equal[0] != row["id"]:
-            return self._replaced(row, next(self.space.records.rows(equal[:1])), reason)
+        for winner in self.space.records.rows([number for number in equal[:1] if number != row["id"]]):
+            with suppress(DeniedError):  # the new one waits for a person instead
+                return self._replaced(row, winner, reason)
         known = self.space.record(row)
         record: Any = successor(known, new, reason)
         if row["kind"] == "fact":

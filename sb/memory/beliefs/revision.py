@@ -11,6 +11,7 @@ from typing import Any
 
 from sb.base.values.frozen import frozen
 from sb.errors import DeniedError, NotFoundError
+from sb.memory.access import WRITE
 from sb.memory.beliefs.closure import Lineage, sources_of
 from sb.memory.beliefs.echoes import ECHOING, SUPERSEDE, digest_of, echoes, sees
 from sb.memory.masking import masked_text
@@ -117,9 +118,11 @@ class Revision:
             what = row["uid"] if row is rows[0] else "a memory that would fall with it"
             if row["protected"]:
                 return f"{what} is protected"
-            stack = space.places.numbered(row["place"]).stack
+            place = space.places.numbered(row["place"])
             judged = keeper.agent and not keeper.is_operator
-            if judged and space.trust.is_lower(stack, keeper.agent, row["agent"]):
+            if judged and space.rights and not space.rights.may(keeper.agent, WRITE, place.scope):
+                return f"{keeper.agent} may not write where {what} stands"
+            if judged and space.trust.is_lower(place.stack, keeper.agent, row["agent"]):
                 return f"{keeper.agent} is trusted less than who wrote {what}"
         if not keeper.is_operator and len(rows) > MOST_FALLING:
             return f"more than {MOST_FALLING} memories would fall with {rows[0]['uid']}"

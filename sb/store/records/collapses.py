@@ -12,11 +12,6 @@ from sb.store.records.places import Execute
 
 PENDING, STANDING, REVERTED, DISMISSED = "pending", "standing", "reverted", "dismissed"
 LOSER, DERIVED, ECHO, MENTION = "loser", "derived", "echo", "mention"
-_COLUMNS = (
-    "id", "uid", "at", "agent", "session", "status", "loser", "winner", "brought", "reason", "held", "ranking",
-    "provenance", "reverts", "settled_at", "settled_by",
-)  # fmt: skip
-_EVENT = f"SELECT {', '.join('c.' + name for name in _COLUMNS)} FROM belief_collapse_events AS c"
 _IN_FORCE = "c.status = 'standing' AND NOT i.restored"
 
 
@@ -39,6 +34,9 @@ class CollapseEvent(NamedTuple):
     reverts: int | None
     settled_at: float | None
     settled_by: str | None
+
+
+_EVENT = f"SELECT {', '.join('c.' + name for name in CollapseEvent._fields)} FROM belief_collapse_events AS c"
 
 
 class CollapseItem(NamedTuple):
@@ -64,10 +62,7 @@ class CollapseStore:
 
     def add(self, execute: Execute, values: dict[str, Any]) -> int:
         """Add an event, by column; returns its number."""
-        values = {
-            **values,
-            **{name: orjson.dumps(values[name]).decode() for name in ("ranking", "provenance")},
-        }
+        values = values | {name: orjson.dumps(values[name]).decode() for name in ("ranking", "provenance")}
         marks = ", ".join("?" * len(values))
         execute(
             f"INSERT INTO belief_collapse_events ({', '.join(values)}) VALUES ({marks})",
