@@ -322,6 +322,11 @@ def test_a_stack_corrects_and_reverts_by_the_same_rules(desk: Desk) -> None:  # 
     assert former is not None and later is not None  # noqa: PT018
     assert (former.is_active, former.superseded_by) == (False, new)
     assert later.supersedes == old
+    former.confidence = 0.2
+    assert stack.update_record(
+        "belief", former
+    )  # which neither revives it nor says that it is not held once it is reverted
+    assert [belief.statement for belief in stack.get_beliefs(include_forgotten=True)] == [NEW]
     with pytest.raises(NotFoundError, match=f"superseded by {new}"):
         stack.correct_memory("belief", old, "the limit is 5")
     assert stack.correct_memory("belief", "nobody", NEW) is None
