@@ -24,6 +24,7 @@ from sb.commands.memories import (
     typed,
 )
 from sb.commands.memory_access import app as access_app
+from sb.commands.memory_beliefs import app as beliefs_app
 from sb.commands.memory_calibrate import app as calibrate_app
 from sb.commands.memory_files import app as files_app
 from sb.commands.memory_gate import app as gate_app
@@ -39,7 +40,7 @@ from sb.cli import Group
 
 if TYPE_CHECKING:
     from sb.memory import Brain
-    from sb.memory.views import Memory
+    from sb.memory.views import Hit, Memory
 
 USER = "user-written"
 
@@ -73,6 +74,7 @@ def remember(
     ] = "project",
     confidence: Annotated[float | None, typer.Option(help="Confidence, from 0 to 1.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Save it even if a memory says the same.")] = False,
+    replaces: Annotated[str, typer.Option(metavar="ID", help="A memory whose place it takes.")] = "",
     project: Project = "",
     scope: Scope = "",
     private: Private = False,
@@ -92,6 +94,7 @@ def remember(
             category,
             private=private,
             force=force,
+            replaces=replaces,
             tags=tags,
             source_type=source,
             derived_from=derived,
@@ -99,7 +102,7 @@ def remember(
         )
         if agent and source == USER:
             note("saved as agent-written: only an operator says what a user wrote, without --agent")
-        merged = brain.verdict is not None and not brain.verdict.admitted
+        merged = not replaces and brain.verdict is not None and not brain.verdict.admitted
         text_id = brain.verdict.restatement if brain.verdict is not None else ""
         apart = f"sb memory split {text_id} takes it out" if text_id else "--force saves it apart"
         _kept(brain, record, json_, f"merged: a memory says the same; {apart}" if merged else "")
@@ -197,6 +200,10 @@ def _kept(brain: Brain, record: str, json_: bool, outcome: str = "") -> None:
     else:
         output.line(record)
         note_masked(brain.masked)
+        if found.superseded_by:
+            note(
+                f"superseded by {found.superseded_by}, which corrected it: searches leave it out; sb memory collapses"
+            )
         note(outcome or f"kept as {found.kind} in {found.scope}" + (", private" if found.private else ""))
         if record in brain.quarantined:
             note("quarantined: no agent finds it until a person releases it; sb quarantine list says why")
@@ -260,6 +267,7 @@ def search(
     context: Annotated[
         int, typer.Option(min=0, max=10, help="Memories to show before and after each result.")
     ] = 0,
+    history: Annotated[bool, typer.Option("--history", help="Also show what was superseded, last.")] = False,
     agent: Agent = "",
     session: Session = "",
     json_: AsJson = False,
@@ -285,6 +293,7 @@ def search(
             planning=planning,
             min_trust=min_trust,
             context=context,
+            history=history,
             **filters,
         )
         alone = brain.vector_search_disabled_reason
@@ -295,15 +304,20 @@ def search(
             output.emit_json({"items": [as_json(hit) for hit in hits], "words_alone": alone})
             return
         for hit in hits:
-            for item in hit.before:
-                output.line(_beside(item))
-            show(hit, now, query)
-            for item in hit.after:
-                output.line(_beside(item))
-            if hit.explanation is not None:
-                output.line(f"    {hit.score:.2f} = {_sum(hit.explanation)}")
+            _print(hit, now, query)
         if not hits:
             _nothing(category or [], any(filters.values()) or bool(project or scope or agent))
+
+
+def _print(hit: Hit, now: float, query: str) -> None:
+    """A hit with its neighbours, and what its score is made of."""
+    for item in hit.before:
+        output.line(_beside(item))
+    show(hit, now, query)
+    for item in hit.after:
+        output.line(_beside(item))
+    if hit.explanation is not None:
+        output.line(f"    {hit.score:.2f} = {_sum(hit.explanation)}")
 
 
 def _beside(neighbour: Memory) -> str:
@@ -338,6 +352,7 @@ def _nothing(asked: list[str], narrowed: bool) -> None:
 
 app.add_typer(sessions_app)
 app.add_typer(reading_app)
+app.add_typer(beliefs_app)
 app.add_typer(records_app)
 app.add_typer(gate_app)
 app.add_typer(access_app)

@@ -191,6 +191,17 @@ def _comparisons(brain: Brain, floor: Floor, text: Texts, of: str) -> Iterator[s
     yield compare(
         f"orient, {of}", lambda: brain.orient(scope="project:bench"), "one search", search, calls=20, bar=4.0
     ).line()
+    calls, rounds = 10, 15
+    olds = [brain.remember(text(), force=True) for _ in range(calls // 5 + 1 + calls * rounds)]
+    yield compare(
+        f"correct, {of}",
+        lambda: brain.correct(olds.pop(), text(), "why"),
+        "one search",
+        search,
+        calls=calls,
+        bar=5.0,
+        rounds=rounds,
+    ).line()
     waited = median(block(lambda: brain.orient(scope="project:bench"), 1) for _ in range(100)) / 1000
     yield f"  orient p50 {waited:.1f} ms  bar 2 ms  {'ok' if waited <= 2 else 'OVER'}"
     yield from _ends(brain, floor, text, bits[0], place)

@@ -5,10 +5,15 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from typing import Any, ParamSpec, TypeVar
+from typing import (
+    Any,
+    NotRequired,  # pydantic wants it before Python 3.12
+    ParamSpec,
+    TypeVar,
+)
 
 from mcp.server.mcpserver.exceptions import ToolError
-from typing_extensions import TypedDict  # pydantic wants it before Python 3.12
+from typing_extensions import TypedDict
 
 from sb.base.secrets.redaction import one_line
 from sb.errors import SBError
@@ -29,6 +34,8 @@ class Remembered(TypedDict):
     scope: str
     by: str
     at: str
+    superseded_by: NotRequired[str]
+    corrected_by: NotRequired[str]
 
 
 class Saved(TypedDict):
@@ -53,7 +60,7 @@ def memory_answer(memory: Memory) -> Remembered:
         f"{memory.content}\nWhy: {detail}" if detail and str(detail) not in memory.content else memory.content
     )
     text = "\nRestated as: ".join((text, *memory.restated))
-    return Remembered(
+    answer = Remembered(
         id=memory.id,
         kind=memory.category or memory.kind,
         text=text
@@ -63,6 +70,11 @@ def memory_answer(memory: Memory) -> Remembered:
         by=memory.agent_id,
         at=when(memory.happened_at),
     )
+    if memory.superseded_by:
+        answer["superseded_by"] = memory.superseded_by
+    if memory.corrected_by:
+        answer["corrected_by"] = memory.corrected_by
+    return answer
 
 
 def hit_answers(hits: Iterable[Hit]) -> list[Remembered]:

@@ -68,6 +68,7 @@ class MemoryTools:
         yield Offer(Toolset.GRAPH, "Relate two memories", self.relate, again=True)
         yield Offer(Toolset.GRAPH, "Look around a memory", self.neighbours, reads=True)
         yield Offer(Toolset.GRAPH, "Follow associations", self.think, reads=True)
+        yield Offer(Toolset.BELIEFS, "Correct", self.correct, removes=True)
         yield Offer(Toolset.BELIEFS, "Confirm", self.confirm)
         yield Offer(Toolset.BELIEFS, "Refute", self.refute)
         yield Offer(Toolset.BELIEFS, "Where it came from", self.why, reads=True)
@@ -92,12 +93,15 @@ class MemoryTools:
         project: _Project = "",
         kinds: Annotated[list[str] | None, Field(description="Only these, such as decision.")] = None,
         context: Annotated[int, Field(ge=0, le=3, description="Neighbours of each hit, in its session.")] = 0,
+        history: Annotated[bool, Field(description="Also what was superseded, last.")] = False,
     ) -> list[Remembered]:
         """Search what is remembered, by words and by meaning; the best match comes first. Search before you ask the user
         what they told an agent earlier."""
         more: dict[str, Any] = {"kinds": kinds} if kinds else {}
         with self._desk().memory() as brain:
-            hits = brain.search(query, limit, project=project or None, context=context, **more)
+            hits = brain.search(
+                query, limit, project=project or None, context=context, history=history, **more
+            )
         found: dict[str, Remembered] = {}
         for hit in hits:
             for memory in (*hit.before, hit, *hit.after):
@@ -115,12 +119,15 @@ class MemoryTools:
         derived_from: Annotated[
             list[str] | None, Field(description="Ids of memories it follows from.")
         ] = None,
+        replaces: Annotated[str, Field(description="Id of a memory that this corrects.")] = "",
     ) -> Saved:
         """Save a fact for later sessions. One that says the same as a memory is merged into that. Leave out secrets."""
         more: dict[str, Any] = {"derived_from": derived_from} if derived_from else {}
         with self._desk().memory() as brain:
-            saved = brain.remember(content, category, project=project or None, private=private, **more)
-            verdict = brain.verdict
+            saved = brain.remember(
+                content, category, project=project or None, private=private, replaces=replaces, **more
+            )
+            verdict = None if replaces else brain.verdict
             return _saved(brain, saved, verdict is not None and not verdict.admitted)
 
     def decide(
@@ -252,6 +259,17 @@ class MemoryTools:
                 for activated in brain.think(query, k=limit)
             ]
 
+    def correct(
+        self,
+        id: Annotated[str, Field(description="The memory that is not true any more.")],
+        new: Annotated[str, Field(description="What is true instead, or a memory's id.", min_length=1)],
+        reason: _Reason = "",
+    ) -> Saved:
+        """Replace a memory that is not true any more. What was derived from it alone falls with it; a person can revert
+        that."""
+        with self._desk().memory() as brain:
+            return _saved(brain, brain.correct(id, new, reason))
+
     def confirm(self, id: _Id, reason: _Reason) -> Notice:
         """Say that a memory proved right: it is believed more firmly."""
         with self._desk().memory() as brain:
@@ -279,6 +297,8 @@ def _saved(brain: Brain, saved: str, merged: bool = False) -> Saved:
     notes = [f"masked: {label}" for label in brain.masked]
     if saved in brain.quarantined:
         notes.append("quarantined: a person has to release it before it is found")
+    elif winner := brain.look_up(saved).superseded_by:
+        notes.append(f"superseded: {winner} corrected it, so that no search finds it")
     return Saved(id=saved, merged=merged, notes=notes)
 
 

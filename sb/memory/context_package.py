@@ -302,7 +302,8 @@ def _line(memory: Memory) -> str:
         for neighbour in near
     )
     category = f"{memory.category}, " if memory.category else ""
-    return "- " + _flat("; ".join((memory.content, *ends))) + f" ({category}{memory.id})"
+    mark = f", partly corrected by {memory.corrected_by}" if memory.corrected_by else ""
+    return "- " + _flat("; ".join((memory.content, *ends))) + f" ({category}{memory.id}{mark})"
 
 
 def _flat(text: str) -> str:

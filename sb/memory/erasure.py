@@ -20,6 +20,7 @@ from sb.memory.ranking.terms import STOP_WORDS, stem, words
 from sb.memory.space import Space
 from sb.memory.views import View
 from sb.store.index.statistics import TextStatistics
+from sb.store.records.collapses import blank_reason
 from sb.store.records.columns import ERASED, Row
 from sb.store.records.descriptors import DESCRIPTORS
 
@@ -209,6 +210,10 @@ def _blank_questions(space: Space, write: LogWrite, only_here: set[str]) -> int:
     for number, reason in space.records.reasons() if only_here else ():
         if any(stem(word) in only_here for word in words(reason)):
             space.records.blank_reason(write.execute, number)
+            blanked += 1
+    for number, reason in space.collapses.reasons() if only_here else ():
+        if any(stem(word) in only_here for word in words(reason)):
+            blank_reason(write.execute, number)
             blanked += 1
     for number, query in space.reads.queries() if only_here else ():
         if any(stem(word) in only_here for word in words(query)):

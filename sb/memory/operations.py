@@ -54,7 +54,9 @@ class Operations:
             self.space.reader.note_closed(each)
         self.space.reader.note_denied()
         if seen:
-            raise NotFoundError(f"memory {seen[0]['uid']} is {seen[0]['state']}")
+            from sb.memory.beliefs.revision import not_active
+
+            raise not_active(self.space, seen[0])
         problem = f"no memory {one_line(record, 80)!r}, or not visible to you"
         raise NotFoundError(problem, "sb memory search finds ids")
 

@@ -37,6 +37,7 @@ class Reads(Operations):
         context: int = 0,
         planning: bool = False,
         min_trust: float = 0.0,
+        history: bool = False,
         **filters: Any,
     ) -> list[Hit]:
         """Search memories, the best match first.
@@ -51,6 +52,7 @@ class Reads(Operations):
                 count as read.
             planning: leave out what is less sure than `memory.planning_floor`.
             min_trust: leave out what is trusted less, from 0 to 1, and what was derived from it.
+            history: also up to k that were superseded, last, each with `superseded_by`; found by their words.
             filters: fields of `sb.memory.search.Filters`, such as `kinds=["decision"]`.
 
         Raises:
@@ -68,15 +70,21 @@ class Reads(Operations):
         wanted = self._floors(Filters(**filters), planning, min_trust)
         found = self.searcher.find(query, places, filters=wanted, fusion=fusion, explain=explain)
         hits = self.searcher.best(found, k, salience=not benchmark, explain=explain)
+        past = self.searcher.superseded(query, places, wanted, k) if history else []
+        numbers = {
+            row["uid"]: row["id"] for row in self.space.records.known([hit.id for hit in past]).values()
+        }
         self.writer.broadcast(
             "search",
             query,
-            [(ranked.id, ranked.score) for ranked, _ in hits],
-            [hit for _, hit in hits],
+            [(ranked.id, ranked.score) for ranked, _ in hits]
+            + [(number, 0.0) for number in numbers.values()],
+            [*(hit for _, hit in hits), *past],
             scope=named,
         )
         best = [hit for _, hit in hits]
-        return self.searcher.with_neighbours(best, places, context) if context else best
+        best = self.searcher.with_neighbours(best, places, context) if context else best
+        return [*best, *past]
 
     def _floors(self, filters: Predicate, planning: bool, min_trust: float) -> Predicate:
         """The filters, without what is less sure or less trusted than asked for."""

@@ -26,7 +26,7 @@ from sb.memory.views import Hit, Memory
 from sb.store.embedding.selection import NoEmbedder
 from sb.store.index.full_text import in_view
 from sb.store.records.columns import SUPERSEDED, Row
-from sb.store.records.descriptors import ASIDE, DESCRIPTORS
+from sb.store.records.descriptors import ASIDE, DESCRIPTORS, MEMORIES
 from sb.store.records.evidence import IS_RESTATEMENT
 
 if TYPE_CHECKING:
@@ -217,6 +217,21 @@ class Searcher:
             (item, self._space.hit(row, item, (texts[item.restatement],) if item.restatement else ()))
             for item, row in ranked
         ]
+
+    def superseded(self, query: str, places: Sequence[int], filters: Predicate, k: int) -> list[Hit]:
+        """The superseded memories that share most words with a question, each with what replaced it."""
+        speakers = self._space.places.speakers(places)
+        asked = understand(query, speakers, speakers)
+        words = match_expression(dict.fromkeys((*asked.terms(spoken=False), *asked.terms(spoken=True))), None)
+        if not words or not places:
+            return []
+        tokens = " OR ".join(f'"{SUPERSEDED}p{place}"' for place in places)
+        where, values = self._seen(filters, places).sql()
+        where = f"{MEMORIES} AND NOT ({IS_RESTATEMENT}) AND ({where or 1})"
+        found = self._space.words.best(f"{words} AND (place : ({tokens}))", k, where=where, parameters=values)
+        rows = {row["id"]: row for row in self._space.records.rows([number for number, _ in found])}
+        hits = [self._space.hit(rows[number], Ranked(number, 0.0)) for number, _ in found]
+        return [hit for hit in hits if hit.superseded_by]
 
     def with_neighbours(self, hits: Sequence[Hit], places: Sequence[int], count: int) -> list[Hit]:
         """The hits, each with what stands right before and after it in its session, as far as an agent sees it.

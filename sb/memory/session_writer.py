@@ -20,6 +20,7 @@ from sb.store.records.places import GLOBAL, Execute, Place, check_not_reserved, 
 from sb.store.records.sessions import Session
 
 if TYPE_CHECKING:
+    from sb.memory.beliefs.revision import Revision
     from sb.memory.gate.incoming import Gate
     from sb.memory.gate.worth import GateVerdict
 
@@ -130,11 +131,13 @@ class SessionWriter:
         *,
         also: Callable[[Execute, Session], object] | None = None,
         gate: Gate | None = None,
+        revision: Revision | None = None,
     ) -> list[str]:
         """Write records of any kind in one transaction; returns their ids.
 
         Args:
             also: does what has to be committed with them. gate: of the first record; see `keep`.
+            revision: in which the first record takes another one's place.
 
         Raises:
             ValueError: a field has a value that it cannot have. MaintenanceModeError: the stack is being maintained.
@@ -150,7 +153,10 @@ class SessionWriter:
             for row in batch.rows:
                 row["place"], row["session"] = number, session.number
             self.writer.hold(batch)
-            self.writer.keep(execute, batch)
+            if revision is None:
+                self.writer.keep(execute, batch)
+            else:
+                self.writer.revise(execute, batch, revision, session.number)
             if also is not None:
                 also(execute, session)
         self.session = session

@@ -32,8 +32,9 @@ from sb.store.embedding.static import StaticEmbedder
 from sb.store.index.full_text import WordIndex
 from sb.store.index.statistics import TextStatistics, counted, keep_counts
 from sb.store.index.vectors import VectorIndex, VectorRow
-from sb.store.records.columns import Row
-from sb.store.records.edges import EdgeStore
+from sb.store.records.collapses import MENTION, CollapseStore
+from sb.store.records.columns import SUPERSEDED, Row
+from sb.store.records.edges import SUPERSEDES, EdgeStore
 from sb.store.records.evidence import EvidenceStore
 from sb.store.records.places import GLOBAL, Execute, Places, checked_scope
 from sb.store.records.reads import ReadLog
@@ -72,6 +73,7 @@ class Space:
         self.records = RecordStore(database, clock=clock)
         self.edges = EdgeStore(database)
         self.evidence = EvidenceStore(database)
+        self.collapses = CollapseStore(database)
         self.places = Places(database)
         self.sessions = Sessions(database)
         self.reads = ReadLog(database)
@@ -234,10 +236,25 @@ class Space:
             "tags": tuple(orjson.loads(row["tags"]) if row["tags"] and not refusal else ()),
             "details": {} if refusal else orjson.loads(row["fields"]),
         }
+        if row["state"] == SUPERSEDED:
+            shown["superseded_by"] = self.superseded_by(row)
+        elif known := self.collapses.standing(row["id"]):
+            shown["corrected_by"] = known[1] if known[0] == MENTION else ""
         if self.reader.masks:
             names = ("content", "speaker", "tags", "details")
             shown |= zip(names, masked([shown[name] for name in names]), strict=True)
         return shown
+
+    def superseded_by(self, row: Row) -> str:
+        """The id of what replaced a superseded record, here or in the database that it came from; "" if nothing did."""
+        if row["state"] != SUPERSEDED:
+            return ""
+        known = self.collapses.standing(row["id"])
+        if known and known[0] != MENTION:
+            return known[1]
+        edges = (edge for edge in self.edges.lineage(row["id"]) if edge.target == row["id"])
+        ends = [edge.source for edge in edges if edge.relation == SUPERSEDES]
+        return next((end["uid"] for end in self.records.rows(ends, ("uid",))), "")
 
     def shown_verdict(self, verdict: GateVerdict) -> GateVerdict:
         """The gate's answer as the agent may read it: the memories that it compares with may hold personal data."""

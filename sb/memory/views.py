@@ -53,6 +53,8 @@ class Memory(View):
         details: what its kind has beyond that, such as a decision's rationale or an entity's observations.
         happened_at, created_at: seconds since the epoch.
         restated: texts that were merged into it, and say more or the same; of a hit the one by which it was found.
+        superseded_by: the id of the memory that replaced it, or "". corrected_by: of one that replaced something that this
+            was made from, or that was made from this; it stands, but part of what it says may no longer hold.
     """
 
     id: str
@@ -72,6 +74,13 @@ class Memory(View):
     tags: tuple[str, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
     restated: tuple[str, ...] = ()
+    superseded_by: str = ""
+    corrected_by: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """As any view, without the marks of a correction where there was none."""
+        marks = ("superseded_by", "corrected_by")
+        return {name: value for name, value in super().as_json().items() if value or name not in marks}
 
     @property
     def title(self) -> str:

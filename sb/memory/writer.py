@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from sb.memory.beliefs.echoes import settle_echoes
 from sb.memory.personal_data import Screened, hold_back, note, redacted
 from sb.memory.quarantine.holding import note_held
 from sb.memory.record_writer import Pair, RecordWriter
@@ -17,6 +18,7 @@ from sb.store.records.columns import QUARANTINED, Row
 from sb.store.records.places import Execute, Place
 
 if TYPE_CHECKING:
+    from sb.memory.beliefs.revision import Revision
     from sb.memory.gate.incoming import Gate, IncomingRecord
 
 
@@ -30,6 +32,7 @@ class Batch:
         by_source: false where an operator vouches for what they say of their source.
         held: why some are quarantined, by public id. merged: true where the first is no memory of its own.
         restatement: the row that then keeps its text, if it adds one.
+        revises: true where the first takes another one's place, so that it may say what was corrected before.
     """
 
     records: Sequence[Any] = ()
@@ -43,6 +46,7 @@ class Batch:
     held: dict[str, str] = field(default_factory=dict)
     merged: bool = False
     restatement: Row | None = None
+    revises: bool = False
 
     @property
     def rows(self) -> list[Row]:
@@ -90,6 +94,10 @@ def _keep(keeper: RecordWriter, execute: Execute, batch: Batch) -> None:
     note_held(keeper.space, execute, batch.rows[batch.merged :], batch.held, keeper.agent)
 
 
+def _know_echoes(keeper: RecordWriter, execute: Execute, batch: Batch) -> None:
+    settle_echoes(keeper, execute, batch.rows[batch.merged or batch.revises :])
+
+
 def _settle(keeper: RecordWriter, execute: Execute, batch: Batch) -> None:
     space = keeper.space
     rows: list[Row | None] = [*batch.rows]
@@ -104,7 +112,7 @@ def _settle(keeper: RecordWriter, execute: Execute, batch: Batch) -> None:
 
 PREPARING = (_believe, _screen, _mask, _compare)  # before a transaction
 HOLDING = (_hold_back, _quarantine)  # within it, once rows have their place and session
-KEEPING = (_merge, _keep, _settle)
+KEEPING = (_merge, _keep, _know_echoes, _settle)
 
 
 class Writer:
@@ -139,6 +147,18 @@ class Writer:
         """Write a batch that `hold` has seen; rows get their `id`."""
         for step in KEEPING:
             step(self._keeper, execute, batch)
+
+    def revise(self, execute: Execute, batch: Batch, revision: Revision, session: int | None = None) -> None:
+        """Write a batch that `hold` has seen, the first of which takes another record's place.
+
+        Raises:
+            NotFoundError: that is not active any more. ValueError: the new one cannot take its place.
+        """
+        row, batch.revises = batch.rows[0], True
+        if waits_for := revision.admit(row):
+            batch.held = {**batch.held, row["uid"]: waits_for}
+        self.keep(execute, batch)
+        revision.apply(execute, row, session, batch.held.get(row["uid"], ""))
 
 
 class Inserter(RecordWriter):

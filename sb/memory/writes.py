@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Unpack
 
+from sb.memory.beliefs.operations import Beliefs
+from sb.memory.beliefs.revision import check_correctable
 from sb.memory.decay import FORGET, recovered
 from sb.memory.gate.confidence import Beta, first
-from sb.memory.operations import Operations
 from sb.memory.personal_data import ESCALATE
 from sb.memory.trust.scores import NEUTRAL, believed, weight_of_outcome
 from sb.protocols.types import Decision, EntityRecord, Event, Fact
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from sb.memory.gate.worth import GateVerdict
 
 
-class Writes(Operations):
+class Writes(Beliefs):
     """The writing operations of a Brain."""
 
     def remember(
@@ -32,6 +33,7 @@ class Writes(Operations):
         scope: str | None = None,
         private: bool = False,
         force: bool = False,
+        replaces: str = "",
         **more: Unpack[SpokenFields],
     ) -> str:
         """Save a fact, or merge it into the memory that says the same; returns the id of either.
@@ -43,12 +45,24 @@ class Writes(Operations):
             project, scope: where it belongs, by default the session's scope; `project="x"` is `scope="project:x"`.
             private: only this agent may read it.
             force: save it as a memory of its own, whatever there is.
+            replaces: the id of a memory whose place it takes; it then stands where that does. See `correct`.
             more: further fields of `sb.protocols.types.Fact`, such as `confidence`, `source_type`, `derived_from`, `tags`,
                 `speaker`, `happened_at`.
 
         Raises:
-            ValueError: a field has a value that it cannot have.
+            ValueError: a field has a value that it cannot have. NotFoundError, DeniedError: as `correct` says.
         """
+        if replaces:
+            row = self._changeable_row(replaces)
+            check_correctable(row)
+            elsewhere = project is not None or scope is not None or private
+            place = (
+                self._place(project, scope, private)
+                if elsewhere
+                else self.space.places.numbered(row["place"])
+            )
+            fact = self._fact(content, category, place, more)
+            return self.writer.keep_all([fact], place, revision=self._revision(row, ""))[0]
         place = self._place(project, scope, private)
         fact = self._fact(content, category, place, more)
         gate = None if force or fact.id else self.gate

@@ -166,6 +166,8 @@ def memory_heading(found: Memory, now: float) -> str:
     """
     kind = f"{found.kind} {found.category}" if found.category else found.kind
     where = f"private, {found.scope}" if found.private else found.scope
+    marks = {"superseded": found.superseded_by, "partly corrected": found.corrected_by}
+    kind = "  ".join([kind, *(f"{mark} by {uid}" for mark, uid in marks.items() if uid)])
     heading = f"{found.id}  {kind}  {where}  {human_age(now - found.happened_at)}  by {found.agent_id}"
     if not (found.session or "").startswith(PAST_SESSION):
         return heading

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -160,7 +161,15 @@ class Container:
     def records(self, rows: Sequence[Row]) -> Iterator[Any]:
         """Rows as the records that a stack shows."""
         self.note_denied()
-        return (self.masks.copy(to_view(record)) for record in self.space.all_records(rows))
+        records = map(to_view, self.space.all_records(rows))
+        return (self.masks.copy(self._marked(row, record)) for row, record in zip(rows, records, strict=True))
+
+    def _marked(self, row: Row, record: Any) -> Any:
+        """A record as it is shown: not held to be true if it fell in a correction."""
+        if not hasattr(record, "is_active") or not (winner := self.space.superseded_by(row)):
+            return record
+        more = {"superseded_by": winner} if hasattr(record, "superseded_by") else {}
+        return replace(record, is_active=False, **more)
 
     def note_denied(self) -> None:
         """Put on record what the reading policy withheld since the last time."""

@@ -168,7 +168,13 @@ class Dumper:
         return self._container.space.records.number_of(*query.sql())
 
     def _records(self, kind: str, forgotten: bool) -> Iterator[Any]:
-        states = _KEPT if forgotten else (ACTIVE, SUPERSEDED) if kind == "suggestion" else (ACTIVE,)
+        states: tuple[str, ...] = (
+            _KEPT if forgotten else (ACTIVE, SUPERSEDED) if kind == "suggestion" else (ACTIVE,)
+        )
+        if kind != "suggestion" and "is_active" not in DESCRIPTORS[kind].attributes:
+            states = tuple(
+                item for item in states if item != SUPERSEDED
+            )  # it could not say so, and would come back
         where, values = self._query(kind, states).sql()
         rows = list(self._container.space.records.select(where, values, order=_ORDERS.get(kind, NEWEST)))
         self._container.note_denied()

@@ -12,6 +12,7 @@ from typing import Any
 from sb.base.text import with_article
 from sb.errors import StoreError, VersionConflictError
 from sb.memory.access import WRITE
+from sb.memory.beliefs.revision import Revision
 from sb.memory.decay import recovered, state_of
 from sb.memory.masking import Labels, masked_row
 from sb.memory.personal_data import ESCALATE, note
@@ -36,6 +37,9 @@ Also = Callable[[Execute, Sequence[str]], object]
 _FIXED = frozenset(
     {"id", "stack_id", "version", "created_at", "deleted", "local_updated_at", "cloud_synced_at", *READ}
 )  # what no component may say of a record
+_OF_A_CORRECTION = frozenset(
+    {"is_active", "superseded_by"}
+)  # as a stack shows what fell, which the record does not say
 _CHANGED = (*CONTENT, "source_type", "strength", "protected", "state", "terms", "length")
 
 
@@ -49,13 +53,21 @@ class Saver:
         self.masked: Labels = {}  # by the last write
 
     def save(
-        self, kind: str, records: Sequence[Any], *, also: Also | None = None, beside: Sequence[str] = ()
+        self,
+        kind: str,
+        records: Sequence[Any],
+        *,
+        also: Also | None = None,
+        beside: Sequence[str] = (),
+        revision: Revision | None = None,
+        place: Place | None = None,
     ) -> list[str]:
         """Saves records of one kind, replacing those that exist; returns their ids.
 
         Args:
             also: does what has to be committed with them; it gets their ids.
             beside: ids of memories besides their sources that whoever sees what the stack itself made has to see.
+            revision: in which the only one takes another record's place. place: where they stand, by default by their sources.
 
         Returns:
             For a belief or value that `sb.stack.lint` objects to, `suggestion:` and the id of what was kept instead.
@@ -77,8 +89,8 @@ class Saver:
         for record in records:  # before provenance is checked, which goes by it
             keeper.believe(record)
         check_provenance(container, records, enforce=self._enforce)
-        accepted = [linted(container, record) for record in records]
-        pairs = self._kept(accepted, keeper, also, beside)
+        accepted = records if revision else [linted(container, record) for record in records]
+        pairs = self._kept(accepted, keeper, also, beside, revision, place)
         for row, record in pairs:
             self._write_back(record, row)
         self._offer(kind, [record for row, record in pairs if row["kind"] == kind])
@@ -103,6 +115,8 @@ class Saver:
         record_writer: _StackRecordWriter,
         also: Also | None = None,
         beside: Sequence[str] = (),
+        revision: Revision | None = None,
+        only: Place | None = None,
     ) -> list[tuple[Row, Any]]:
         """Records with the rows that they are now, written in one transaction."""
         space, writer = self._container.space, Writer(record_writer)
@@ -111,13 +125,16 @@ class Saver:
             space.check_open(execute, self._container.stack_id)
             places = dict[Place, int]()  # most of a batch stand in the same one
             for row, record in batch.pairs:
-                place = self._place(record, beside)
+                place = only or self._place(record, beside)
                 if place not in places:
                     self._container.check_right(WRITE, place.scope)
                     places[place] = space.places.make(execute, place)
                 row["place"] = places[place]
             writer.hold(batch)
-            writer.keep(execute, batch)
+            if revision is None:
+                writer.keep(execute, batch)
+            else:
+                writer.revise(execute, batch, revision)
             if also is not None:
                 also(execute, [row["uid"] for row in batch.rows])
         self.masked |= record_writer.masked
@@ -384,6 +401,12 @@ class _StackRecordWriter(RecordWriter):
             self.check_right(former["place"])
         as_it_is = None if before is None else former
         before = before if before is not None else self.space.record(former)
+        fell = self.space.superseded_by(former)
+        if fell and type(to_view(before)) is type(record) and hasattr(record, "is_active"):
+            as_before = {
+                name: getattr(to_view(before), name) for name in _OF_A_CORRECTION & vars(record).keys()
+            }
+            record = dataclasses.replace(record, **as_before)
         if self.space.reader.masks and type(to_view(before)) is type(record):
             record = self._container.masks.restored(record, to_view(before))
         if isinstance(before, Remembered) and type(to_view(before)) is type(record):
@@ -395,7 +418,7 @@ class _StackRecordWriter(RecordWriter):
             new["terms"], new["length"] = former["terms"], former["length"]
         else:
             count_words(new)
-        new["state"] = _state(record, former)
+        new["state"] = SUPERSEDED if fell else _state(record, former)
         attack = self.holding.attack_in_change(new, former)
         if attack or self.holding.names_held(new, former):
             new.update(state=QUARANTINED, key=None)

@@ -23,6 +23,7 @@ from sb.protocols import InferenceService, StackComponentProtocol, StackProtocol
 from sb.protocols.types import SearchResult, StackState
 from sb.protocols.types.vocabulary import TOKEN_BUDGET
 from sb.stack.container import Container
+from sb.stack.correcting import Corrections
 from sb.stack.dump import Dumper, write_whole
 from sb.stack.lineage import made_from, ungrounded
 from sb.stack.parts import of_part
@@ -92,6 +93,7 @@ class SQLiteStack(Reads, SyncOperations, StackProtocol):
         storage.saver = self._saver
         self.suggestions = Suggestions(self._container, self._reader, self._saver)
         self._dumper = Dumper(self._container, self._saver)
+        self._corrections = Corrections(self._container, self._saver)
         self._trust = Trust(self._container, self._reader, self._saver)
         self._inference: InferenceService | None = None
         self._config, self._remote = config, remote
@@ -306,6 +308,10 @@ class SQLiteStack(Reads, SyncOperations, StackProtocol):
     protect_memory = of_part("_strengths", Strengths.protect)
     weaken_memory = of_part("_strengths", Strengths.weaken)
     verify_memory = of_part("_strengths", Strengths.verify)
+
+    correct_memory = of_part("_corrections", Corrections.correct_memory)
+    get_collapses = of_part("_corrections", Corrections.get_collapses)
+    revert_collapse = of_part("_corrections", Corrections.revert_collapse)
 
     def get_memories_derived_from(self, memory_type: str, memory_id: str) -> list[str]:
         """References `type:id` to what was made from a memory, the oldest first."""

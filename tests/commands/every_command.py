@@ -305,6 +305,10 @@ def memories(sb: Session) -> None:
         sb(f"memory split {restatement} --reason 'as agreed'{back}")
     sb("memory gate 'postgres is our database' --agent scribe --category convention")
     sb(f"memory outcome {fact} --reason 'it answered'")
+    sb(f"memory correct {fact} 'sqlite is the database' --reason moved --yes")
+    (collapse,) = sb("memory collapses")["items"]
+    sb(f"memory revert {collapse['id']}")
+    sb("memory collapses")
     sb("memory access --scope project:shop --agent scribe")
     sb("memory calibrate")
     sb("memory tidy")

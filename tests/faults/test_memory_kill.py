@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from sb.config import Config, load_config
-from sb.errors import NotFoundError
+from sb.errors import CheckFailed, NotFoundError
 from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Label
 from sb.log.event_log import EventLog
@@ -105,6 +105,16 @@ def assesses(home: Home, brain: Brain) -> None:
     trust.assess("default", "bob", "general", 0.2, by=Label("grace"), reason="why")
 
 
+def corrects(home: Home, brain: Brain) -> None:
+    with suppress(NotFoundError):  # it was done before the kill
+        brain.correct(home.known["told"], "the limit is 200 requests in 15 seconds", "raised")
+
+
+def reverts(home: Home, brain: Brain) -> None:
+    with suppress(CheckFailed):
+        brain.revert(home.known["collapse"], "it was a rumour")
+
+
 OPERATIONS: dict[str, Callable[[Home, Brain], object]] = {
     "remember": lambda home, brain: brain.remember("new words", speaker="Bob", derived_from=[home.known["told"]]),
     "private": lambda home, brain: brain.remember("new words", private=True),
@@ -118,6 +128,8 @@ OPERATIONS: dict[str, Callable[[Home, Brain], object]] = {
     "resume": lambda home, brain: brain.resume(),
     "search": lambda home, brain: brain.search("limit"),
     "recover": recovers,
+    "correct": corrects,
+    "revert": reverts,
     "erase": erases,
     "import": imports,
     "tidy": lambda home, brain: tidy(brain.space),
@@ -148,6 +160,11 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Home:
         brain.entity("orders", "service", observations=["answers 429"])
         brain.log("pagination is not yet there", "warning")
         brain.relate("orders", "has", made.known["told"])
+        brain.remember("wait a while for the limit", derived_from=[made.known["told"]])
+        wrong = brain.remember("the shop opens at nine")
+        brain.remember("be there at nine", derived_from=[wrong])
+        brain.correct(wrong, "the shop opens at ten")
+        made.known["collapse"] = brain.collapses()[0].id
         brain.handoff("the limit is 100 requests in 15 seconds", "it works", [], "go on")
         brain.search("limit")
         for number in range(60):
@@ -233,6 +250,14 @@ def unsound(home: Home) -> list[Any]:
             " AND h.former LIKE '%\"confidence\"%')"
             " UNION ALL SELECT 'restatement', r.id FROM records AS r WHERE r.state = 'superseded' AND r.id NOT IN"
             " (SELECT source FROM edges WHERE relation = 'merged_into')"
+        )
+        found += database.query(  # what fell did so with its event, and with what replaced it
+            "SELECT 'collapse', c.uid FROM belief_collapse_events AS c JOIN records AS l ON l.id = c.loser"
+            " JOIN records AS w ON w.id = c.winner WHERE c.status = 'standing' AND (l.state <> 'superseded' OR w.state <> 'active'"
+            " OR NOT EXISTS (SELECT 1 FROM belief_collapse_items AS i WHERE (i.collapse, i.record) = (c.id, c.loser))"
+            " OR NOT EXISTS (SELECT 1 FROM edges AS e WHERE (e.source, e.relation, e.target) = (c.winner, 'supersedes', c.loser)))"
+            " UNION ALL SELECT 'fell', r.uid FROM records AS r WHERE r.state = 'superseded' AND NOT EXISTS (SELECT 1"
+            " FROM belief_collapse_items AS i WHERE i.record = r.id AND i.restored = 0)"
         )
     with closing(sqlite3.connect(home.config.database)) as other:  # the standard library's SQLite
         other.execute("INSERT INTO record_index (record_index, rank) VALUES ('integrity-check', 1)")

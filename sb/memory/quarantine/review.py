@@ -21,6 +21,8 @@ from sb.kernel.authority.signing import Decider, signed_statement
 from sb.log import kinds
 from sb.log.event import Subject
 from sb.log.event_log import EventLog, LogWrite
+from sb.memory.beliefs.echoes import settle_echoes
+from sb.memory.beliefs.revision import released
 from sb.memory.decay import state_of
 from sb.memory.masking import masked_text
 from sb.memory.quarantine.holding import HOLD, sources_of
@@ -28,7 +30,8 @@ from sb.memory.quarantine.spreading import quarantine
 from sb.memory.record_writer import RecordWriter
 from sb.memory.space import Space
 from sb.memory.views import View
-from sb.store.records.columns import ERASED, QUARANTINED, SUPERSEDED, Row
+from sb.store.records.collapses import MENTION
+from sb.store.records.columns import ACTIVE, ERASED, QUARANTINED, SUPERSEDED, Row
 from sb.store.records.edges import DERIVED_FROM, SUPERSEDES, Edge
 from sb.store.records.rows import to_row
 
@@ -179,6 +182,10 @@ class Quarantine:
                     reason=masked_text(reason, {}), expected_version=item.version,
                 )  # fmt: skip
                 writer.reindex(write.execute, row["id"])
+                now = self._space.records.row(row["id"])
+                if now is not None and now["state"] == ACTIVE:
+                    released(writer, write.execute, now)
+                    settle_echoes(writer, write.execute, [now])
         return Decided(SAFE, tuple(item.id for item in items), merged=tuple(merged))
 
     def purge(self, items: Sequence[Held], *, by: Decider, reason: str) -> Decided:
@@ -241,6 +248,8 @@ class Quarantine:
         """The state and the key of a record that is quarantined no longer."""
         record = self._space.record(row)
         state = state_of(row["strength"]) if getattr(record, "is_active", True) else SUPERSEDED
+        if (self._space.collapses.standing(row["id"]) or (MENTION,))[0] != MENTION:
+            state = SUPERSEDED  # it fell before it was quarantined
         return state, to_row(record, row)["key"]
 
     def _merge(self, writer: RecordWriter, write: LogWrite, row: Row, same: Row) -> None:

@@ -259,6 +259,8 @@ class Receiver:
         if strange and quarantined:  # others are told that it waits, not that it is true
             self.quarantined += 1
             self._feed.tell(execute, number, _waiting(change))
+        elif row["state"] != change.parts[STANDING]["state"]:  # it says again what was corrected here
+            self._feed.tell(execute, number, _standing(change, row["state"]))
         else:
             self._feed.put(execute, number, change.seen, stored.document, stored.seal, peer=self._peer)
         own = [relation for relation in change.relations if not (strange and quarantined and relation.inward)]
@@ -417,8 +419,13 @@ class Receiver:
 def _waiting(change: Change) -> Change:
     """A version that is quarantined, and so has no name."""
     parts = {name: part for name, part in change.parts.items() if name != KEYED}
-    parts[STANDING] = {**parts[STANDING], "state": QUARANTINED}
-    return replace(change, parts=parts, dots={**change.dots, STANDING: NEW, KEYED: NEW})
+    return _standing(replace(change, parts=parts, dots={**change.dots, KEYED: NEW}), QUARANTINED)
+
+
+def _standing(change: Change, state: str) -> Change:
+    """A version in another state."""
+    parts = {**change.parts, STANDING: {**change.parts[STANDING], "state": state}}
+    return replace(change, parts=parts, dots={**change.dots, STANDING: NEW})
 
 
 def with_parts(local: Change, remote: Change, taken: Iterable[str]) -> Change:

@@ -13,6 +13,7 @@ from sb.base.sources import SYSTEM_CLOCK, Clock
 from sb.errors import NotFoundError, VersionConflictError
 from sb.store import driver
 from sb.store.database import Database
+from sb.store.records.collapses import forget_words
 from sb.store.records.columns import ACTIVE, COLUMNS, CONTENT, DEFAULTS, ERASED, LONGEST_QUOTE, Row
 from sb.store.records.descriptors import ASIDE
 from sb.store.records.history import RecordHistory
@@ -162,6 +163,7 @@ class RecordStore(RecordQueries, RecordHistory):
         execute("DELETE FROM record_stats WHERE record = ?", (number,))
         execute("DELETE FROM record_evidence WHERE record = ?", (number,))
         execute("DELETE FROM personal_data WHERE record = ?", (number,))
+        forget_words(execute, number)
         self.add_history(execute, number, now, actor, "erase", reason, former["version"], None)
         execute(
             "UPDATE records SET state = 'erased', text = '', fields = '{}', tags = NULL, key = NULL,"

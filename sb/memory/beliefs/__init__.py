@@ -1,0 +1,1 @@
+"""Belief revision: correct a memory, let fall what rested on it alone, and revert that."""

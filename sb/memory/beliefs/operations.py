@@ -1,0 +1,132 @@
+"""The operations of a Brain on what is believed: correct, list collapses, revert."""
+
+from __future__ import annotations
+
+import dataclasses
+from contextlib import suppress
+from typing import Any
+
+from sb.base.values.references import is_prefix
+from sb.errors import DeniedError
+from sb.memory.beliefs.closure import Lineage
+from sb.memory.beliefs.collapses import Collapse, Reverted, collapse_view, collapses, find_collapse, revert
+from sb.memory.beliefs.revision import Revision, check_correctable, replace
+from sb.memory.operations import Operations
+from sb.memory.space import ID_PREFIX
+from sb.memory.views import Memory
+from sb.store.records.columns import Row
+from sb.store.records.consent import PEOPLE
+from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
+
+_TWO_TEXTS = {"decision": "rationale", "lesson": None}  # whose second text is the reason, or stays
+# What a new record does not take over from the one whose place it takes.
+_OWN = {
+    "id": "", "strength": 1.0, "is_protected": False, "times_accessed": 0, "last_accessed": None, "happened_at": None,
+    "created_at": None, "updated_at": None, "local_updated_at": None, "version": 1, "speaker": None,
+    "verification_count": 0, "last_verified": None, "confidence_history": None, "times_reinforced": 0,
+}  # fmt: skip
+
+
+def successor(record: Any, text: str, reason: str) -> Any:
+    """A record of the same kind that says something else, for the same readers.
+
+    Raises:
+        ValueError: its kind says more than one text has, or a decision would have no reason.
+    """
+    about = DESCRIPTORS[KIND_OF[type(record)]]
+    if len(about.text) > 1 and about.kind not in _TWO_TEXTS:
+        raise ValueError(f"a {about.kind} says more than one text: give the id of the one that replaces it")
+    changes: dict[str, Any] = {about.text[0]: text}
+    if second := _TWO_TEXTS.get(about.kind):
+        if not reason.strip():
+            raise ValueError("a decision needs a reason, which is its rationale")
+        changes[second] = reason
+    names = {field.name for field in dataclasses.fields(record)}
+    if about.kind == "belief":
+        changes["supersedes"] = record.id
+    return dataclasses.replace(record, **{name: _OWN[name] for name in _OWN.keys() & names}, **changes)
+
+
+class Beliefs(Operations):
+    """The revising operations of a Brain."""
+
+    def correct(self, old: str, new: str, reason: str = "") -> str:
+        """Let a memory take the place of another one; returns its id.
+
+        The old one, and what was derived from it alone, is superseded: out of every search, marked by `history=True`, and
+        found again after `revert`. What trust, protection or the number of what would fall holds back is quarantined until
+        a person releases it (`quarantined` has its id then).
+
+        Args:
+            old: the id of an active memory.
+            new: the text that is true instead, or the id of a memory that says it.
+
+        Raises:
+            NotFoundError: one of them is not there, or was superseded meanwhile. DeniedError: this agent may not write
+                there, or a person has to decide about an id. ValueError: it is of a kind that has no correction, or not
+                everybody who sees the old one would see the new one.
+        """
+        row = self._changeable_row(old)
+        check_correctable(row)
+        self.writer.record_writer.check_right(row["place"])
+        place = self.space.places.numbered(row["place"])
+        if new.startswith(ID_PREFIX) and is_prefix(new) and " " not in new:
+            return self._replaced(row, self._changeable_row(new), reason)
+        equal = self.space.records.proposed([], row["place"], new)[1]
+        for winner in self.space.records.rows([number for number in equal[:1] if number != row["id"]]):
+            with suppress(DeniedError):  # the new one waits for a person instead
+                return self._replaced(row, winner, reason)
+        known = self.space.record(row)
+        record: Any = successor(known, new, reason)
+        if row["kind"] == "fact":
+            same = {name: getattr(known, name) for name in (*PEOPLE, "tags")}
+            record = self._fact(new, row["category"], place, same)  # type: ignore[attr-defined]
+        elif hasattr(record, "agent_id"):
+            record = dataclasses.replace(record, derived_from=None, source_type="agent-written")
+        return self.writer.keep_all([record], place, revision=self._revision(row, reason))[0]
+
+    def resting_on(self, record: str) -> list[Memory]:
+        """The memories in view that would fall with one, since they rest on it alone.
+
+        Raises:
+            NotFoundError: there is none that this agent sees.
+        """
+        row, places = self._changeable_row(record), self.writer.places()
+        derived, _ = Lineage(self.space).falling([row["id"]])
+        return [self.space.memory(item) for item in derived if item["place"] in places]
+
+    def _revision(self, row: Row, reason: str) -> Revision:
+        """The revision by which the record that is written next takes the place of one."""
+        self.writer.masked.clear()
+        scope = self.space.places.numbered(row["place"]).scope
+        return Revision(self.writer.record_writer, row, self.space.screening.text(reason, scope))
+
+    def _replaced(self, loser: Row, winner: Row, reason: str) -> str:
+        self.writer.masked.clear()
+        scope = self.space.places.numbered(loser["place"]).scope
+        replace(self.writer.record_writer, loser, winner, self.space.screening.text(reason, scope))
+        return str(winner["uid"])
+
+    def collapses(self, limit: int = -1) -> list[Collapse]:
+        """List what was corrected, the newest first, as far as this agent sees both sides.
+
+        Args:
+            limit: the most that are listed; -1 for all.
+        """
+        return collapses(self.space, self.writer.places(), limit)
+
+    def collapse(self, collapse: str) -> Collapse:
+        """One correction by its id; raises NotFoundError."""
+        places = self.writer.places()
+        return collapse_view(self.space, find_collapse(self.space, collapse, places), places)
+
+    def revert(self, collapse: str, reason: str = "") -> Reverted:
+        """Take a correction back: what fell is found again, and what it brought is superseded in turn.
+
+        Raises:
+            NotFoundError: there is none in view, or what it replaced was erased. CheckFailed: it was taken back already, or
+                rests on something superseded. DeniedError: this agent may not write there, or is trusted less than who
+                corrected it. ValueError: the new memory is protected.
+        """
+        self.writer.masked.clear()
+        return revert(self.writer.record_writer, collapse, self.writer.places(), reason)
