@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sb.base.text import storable
 from sb.memory.access import READ
-from sb.memory.operations import Operations
+from sb.memory.prospective import Prospective
 from sb.memory.search import Filters, Predicate, Without
 from sb.memory.trust.floor import below
 from sb.memory.views import Hit, Memory
@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # a process that asks one question has no need of them
 MOST_CONTEXT = 10
 
 
-class Reads(Operations):
+class Reads(Prospective):
     """The reading operations of a Brain."""
 
     def search(
@@ -38,7 +38,7 @@ class Reads(Operations):
         min_trust: float = 0.0,
         **filters: Any,
     ) -> list[Hit]:
-        """Search memories, the best match first.
+        """Search memories, the best match first; before them the triggers that the query fires.
 
         Args:
             k: the most that are returned.
@@ -67,6 +67,10 @@ class Reads(Operations):
         wanted = self._floors(Filters(**filters), planning, min_trust)
         found = self.searcher.find(query, places, filters=wanted, fusion=fusion, explain=explain)
         hits = self.searcher.best(found, k, salience=not benchmark, explain=explain)
+        fired = [] if benchmark else self.fired_by(query, named)
+        hits = [pair for pair in hits if pair[1].id not in {hit.id for hit in fired}][
+            : max(0, k - len(fired))
+        ]
         self.writer.broadcast(
             "search",
             query,
@@ -74,7 +78,7 @@ class Reads(Operations):
             [hit for _, hit in hits],
             scope=named,
         )
-        best = [hit for _, hit in hits]
+        best = [*fired, *(hit for _, hit in hits)]
         return self.searcher.with_neighbours(best, places, context) if context else best
 
     def _floors(self, filters: Predicate, planning: bool, min_trust: float) -> Predicate:
