@@ -109,7 +109,19 @@ Private = Annotated[bool, typer.Option("--private", help="Let only this agent re
 Id = Annotated[str, typer.Argument(metavar="ID", help="Id of a memory (mem_…), or the name of an entity.")]
 WIDEST = 600  # characters of a memory in a list; `sb memory show` has all of them
 _INDENT = "    "
-_TIMES = frozenset({"at", "since", "due_at", "happened_at", "created_at", "updated_at", "last_accessed"})
+_TIMES = frozenset(
+    {
+        "at",
+        "since",
+        "due_at",
+        "happened_at",
+        "created_at",
+        "updated_at",
+        "last_accessed",
+        "expires_at",
+        "snoozed_until",
+    }
+)
 
 
 @contextmanager

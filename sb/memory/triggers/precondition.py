@@ -129,7 +129,7 @@ def _keys(name: str, value: str, spec: Spec) -> dict[str, float]:
         return {"tool:*" if re.search(r"[*?\[]", value) else f"tool:{value.casefold()}": 1.0}
     fixed = [part for part in value.split("/") if part and not re.search(r"[*?\[]", part)]
     if fixed:
-        return {f"path:{max(fixed, key=len)}": 1.0}
+        return {f"path:{fixed[-1]}": 1.0}
     ending = re.fullmatch(r".*\.(\w+)", value)
     return {f"path:.{ending[1]}" if ending else "path:*": 1.0}
 

@@ -56,7 +56,9 @@ def test_failed_call_fires_by_its_error(host: Host) -> None:
     line = {"command": "psql -h db shop"}
     host.before("Bash", "t1", **line)
     error = 'Exit code 2: could not translate host name "db" to address'
-    verdict = host.tell("PostToolUseFailure", tool_name="Bash", tool_use_id="t1", tool_input=line, error=error)
+    verdict = host.tell(
+        "PostToolUseFailure", tool_name="Bash", tool_use_id="t1", tool_input=line, error=error
+    )
     assert made in verdict.context
 
 
