@@ -47,8 +47,8 @@ MOVES = {
 }
 MOST_SHOWN = 3  # at once; the others stay pending
 IGNORED_BEFORE_RETIREMENT = 3
-_OF_MEANING = 0.5  # a cosine's part in the score of words
-_LEAST_WITH_MEANING = 0.59
+MEANING = 0.5  # a cosine's part in the score of words
+LEAST_WITH_MEANING = 0.62
 _UNRANKED = 4.0  # the logarithm of the rank below which a token tells next to nothing
 _LEAST_RARITY = 0.2
 
@@ -168,12 +168,12 @@ class Triggers:
             if not usable:
                 armed.prepare(execute, row["id"], {}, {})
                 continue
-            spec, keys = prepared(parts, self._rarity)
+            spec, keys = prepared(parts, self.rarity)
             due, expires = (_seconds_of(fields.get(name)) for name in ("snoozed_until", "expires_at"))
             spec |= {"due": due or 0.0, "expires": expires, "every": bool(fields.get("every_session"))}
             armed.prepare(execute, row["id"], spec, keys)
 
-    def _rarity(self, word: str) -> float:
+    def rarity(self, word: str) -> float:
         """Weight of a word: by the rank of its rarest token, else by its length."""
         embedder = self._space.usable_embedder
         information = (
@@ -223,7 +223,7 @@ class Triggers:
         if not any_armed(space.database):
             return []
         self.prepare()
-        floor = max(0.01, _LEAST_WITH_MEANING - _OF_MEANING) if meaning else LEAST_WORDS
+        floor = max(0.01, LEAST_WITH_MEANING - MEANING) if meaning else LEAST_WORDS
         now = space.clock.now()
         found = [
             item
@@ -246,8 +246,8 @@ class Triggers:
         cosines = self._cosines(situation.text, wanted)
         near = []
         for item, words, cosine in zip(found, wanted, cosines, strict=True):
-            total = item.score if not words else item.score + _OF_MEANING * cosine
-            if item.score >= 1.0 or (total >= _LEAST_WITH_MEANING if cosine else item.score >= LEAST_WORDS):
+            total = item.score if not words else item.score + MEANING * cosine
+            if item.score >= 1.0 or (total >= LEAST_WITH_MEANING if cosine else item.score >= LEAST_WORDS):
                 near.append(item._replace(score=min(1.0, total)))
         return sorted(near, key=lambda item: (-item.score, -item.record))
 
