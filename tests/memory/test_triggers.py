@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sb.errors import DeniedError, NotFoundError, UsageError
+from sb.kernel.authority.signing import Label
+from sb.log.event_log import EventLog
 from sb.memory import Brain
+from sb.memory.bundle_import import load
+from sb.memory.bundles import export
 from sb.memory.erasure import erase
 from sb.memory.triggers.precondition import path_fits
+from sb.memory.triggers.triggers import FiredTrigger
+from sb.runtime.parts import open_authority
+from sb.store.database import open_database
 from tests.faults.at_once import run_at_once
 from tests.memory.agents import Agents, agents
 
@@ -174,8 +186,6 @@ def test_secret_in_an_action_is_masked(agents: Agents) -> None:
 
 
 def test_erased_trigger_leaves_no_keys(agents: Agents) -> None:
-    from sb.log.event_log import EventLog
-
     brain = agents.brain(scope=SHOP)
     made = brain.trigger_create(WHEN, THEN, every_session=True)
     brain.trigger_check(ASKED)
@@ -288,3 +298,48 @@ def test_unusable_trigger_of_elsewhere_fits_nothing(agents: Agents) -> None:
         made,
     )
     assert brain.trigger_check(ASKED, paths=["a/b"]) == []
+
+
+def die_between(path: str) -> None:
+    """Fire a trigger, and die before anybody is shown it."""
+
+    def die(_: object) -> list[FiredTrigger]:
+        os.kill(os.getpid(), signal.SIGKILL)
+        return []
+
+    with Brain("bob", path=path, scope=SHOP) as brain:
+        vars(brain.triggers)["views"] = die
+        brain.trigger_check(ASKED)
+
+
+def test_death_after_firing_leaves_a_fired_trigger_and_one_showing(agents: Agents) -> None:
+    made = agents.brain("ada", scope=SHOP).trigger_create(WHEN, THEN)
+    code = f"from tests.memory.test_triggers import die_between; die_between({str(agents.database.path)!r})"
+    done = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], check=False)
+    assert done.returncode == -signal.SIGKILL
+    state = agents.brain("ada", scope=SHOP).trigger_show(made)
+    assert (state.status, state.shown) == ("fired", 1)
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_bundle_carries_triggers_but_not_who_was_shown_them(
+    agents: Agents, tmp_path: Path, trusted: bool
+) -> None:
+    if trusted:  # else what nobody signed is quarantined
+        (agents.home / "config.yaml").write_text("memory:\n  quarantine: []\n")
+    log = EventLog(agents.database)
+    brain = agents.brain("ada", scope=SHOP)
+    pending = brain.trigger_create({"words": WHEN, "path": "db/*"}, THEN, every_session=True)
+    fired = brain.trigger_create("release notes", THEN)
+    brain.trigger_check("the release notes")
+    brain.trigger_check(ASKED, paths=["db/a.sql"])
+    person = agents.person()
+    export(person.space, log, tmp_path / "m.sbmem", by=Label("ana"), stack="default")
+    other = open_database(tmp_path / "other.db", clock=agents.clock, ids=agents.ids)
+    there = Brain("ada", database=other, config=agents.config, scope=SHOP, clock=agents.clock, ids=agents.ids)
+    authority = open_authority(agents.config, EventLog(other))
+    load(there.space, EventLog(other), tmp_path / "m.sbmem", authority, actor="ana", from_anybody=True)
+    states = {item.id: (item.status, item.shown) for item in there.trigger_list()}
+    assert states == ({pending: ("pending", 0), fired: ("fired", 0)} if trusted else {})
+    assert ids(there.trigger_check(ASKED, paths=["db/a.sql"])) == ([pending] if trusted else [])
+    other.close()

@@ -54,7 +54,8 @@ class Situation:
 
     def keys(self) -> Iterator[str]:
         """The keys under which triggers that may fit are stored."""
-        for part in ("words", "entity", "task", "error"):
+        yield from self.stems("entity")
+        for part in ("task", "error") if self.task or self.error else ():
             yield from (f"{part}:{item}" for item in self.stems(part))
         if self.tool:
             yield from (f"tool:{self.tool.casefold()}", "tool:*")
@@ -124,7 +125,8 @@ def prepared(parts: Mapping[str, str], rarity: Rarity) -> tuple[Spec, dict[str, 
 
 def _keys(name: str, value: str, spec: Spec) -> dict[str, float]:
     if name in spec:
-        return {f"{name}:{item}": share for item, share in spec[name].items()}
+        prefix = f"{name}:" if name in ("task", "error") else ""
+        return {f"{prefix}{item}": share for item, share in spec[name].items()}
     if name == "tool":
         return {"tool:*" if re.search(r"[*?\[]", value) else f"tool:{value.casefold()}": 1.0}
     fixed = [part for part in value.split("/") if part and not re.search(r"[*?\[]", part)]
