@@ -18,7 +18,7 @@ PENDING = 1_000
 BAR_US = 200.0
 _CALL = Situation(
     'git commit -m "Move the parser to its room" && git push origin main Commit and push the parser',
-    paths=("/home/ada/shop/src/app/parser.py",),
+    paths=("/srv/shop/src/app/parser.py",),
     tool="Bash",
     is_call=True,
 )
