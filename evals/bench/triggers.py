@@ -12,7 +12,7 @@ from sb.memory import Brain
 from sb.memory.triggers.armed import fitting
 from sb.memory.triggers.precondition import Situation
 from sb.protocols.types import Trigger
-from sb.store.records.triggers import any_armed
+from sb.store.armed_triggers import any_armed
 
 PENDING = 1_000
 BAR_US = 200.0

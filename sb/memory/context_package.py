@@ -21,9 +21,9 @@ from sb.memory.space import Space
 from sb.memory.trust.floor import numbers_where
 from sb.memory.views import Memory, View, tokens_of
 from sb.protocols.types.vocabulary import CONTINUE
+from sb.store.armed_triggers import any_armed
 from sb.store.records.columns import Row
 from sb.store.records.reads import ORIENT
-from sb.store.records.triggers import any_armed
 
 if TYPE_CHECKING:  # most homes have no triggers
     from sb.memory.triggers.armed import Fitting

@@ -1,6 +1,6 @@
 """The trigger operations of a Brain.
 
-Source: the memory whitepaper, "prospective memory"; docs/guides/memory-triggers.md.
+Source: the memory whitepaper, "prospective memory"; docs/reference/memory-triggers.md.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from sb.memory.access import READ
 from sb.memory.lazy import lazy
 from sb.memory.operations import Operations
 from sb.protocols.types.brain import Fields
-from sb.store.records.triggers import any_armed
+from sb.store.armed_triggers import any_armed
 
 if TYPE_CHECKING:  # most homes have no triggers
     from sb.memory.triggers.triggers import FiredTrigger, Triggers, TriggerStatus

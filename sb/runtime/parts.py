@@ -32,8 +32,8 @@ from sb.kernel.review.log_pruning import adopt_prunes
 from sb.kernel.run_context import SafetyMode
 from sb.log.event_log import EventLog
 from sb.shell.programs.ruleset import SHIPPED_RULES, Ruleset, judged_by
+from sb.store.armed_triggers import any_armed
 from sb.store.database import database_files, open_database
-from sb.store.records.triggers import any_armed
 from sb.tools import register_builtin
 from sb.tools.hosted.contracts import register_hosted
 from sb.tools.hosted.files import CallLimits, HostedFiles

@@ -31,7 +31,7 @@ from sb.hosts.hooks.wording import MUST_APPROVE, asks, denied, message_refused, 
 from sb.kernel.contracts import SafetyClass, ToolResult
 from sb.kernel.execution.external import OPERATORS_OWN
 from sb.log.event import Subject
-from sb.store.records.triggers import any_armed
+from sb.store.armed_triggers import any_armed
 from sb.tools.hosted.contracts import KEPT_IN_PART, SHELL, UNKNOWN, WRITE_CONFIG
 from sb.tools.hosted.files import SESSION
 

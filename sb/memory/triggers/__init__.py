@@ -1,4 +1,4 @@
 """Triggers: reminders that show themselves when their precondition comes up.
 
-Source: the memory whitepaper, "prospective memory"; docs/guides/memory-triggers.md.
+Source: the memory whitepaper, "prospective memory"; docs/reference/memory-triggers.md.
 """

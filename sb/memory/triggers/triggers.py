@@ -31,10 +31,10 @@ from sb.memory.triggers.precondition import (
 from sb.memory.trust.floor import numbers_where
 from sb.memory.views import Hit, Memory, View
 from sb.protocols.types import Trigger
+from sb.store.armed_triggers import any_armed
 from sb.store.embedding.static import StaticEmbedder
 from sb.store.records.columns import ACTIVE, Row
 from sb.store.records.places import Execute, Place
-from sb.store.records.triggers import any_armed
 
 KIND = OPERATION = FEATURE = "trigger"
 PENDING, FIRED, RETIRED, EXPIRED, SNOOZED = "pending", "fired", "retired", "expired", "snoozed"

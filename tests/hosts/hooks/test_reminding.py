@@ -100,4 +100,4 @@ def test_hook_without_triggers_loads_nothing_of_the_room(host: Host) -> None:
     done = subprocess.run(
         [sys.executable, "-c", code], input=json.dumps(payload), capture_output=True, text=True, check=True
     )
-    assert done.stdout.strip() == "['sb.store.records.triggers']"
+    assert done.stdout.strip() == "['sb.store.armed_triggers']"
