@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -329,10 +330,11 @@ def result_guards(config: Config, log: EventLog, refusal: ScopeRefusal | None = 
         guards.append(output_guard(output_gate(log), config.output_gate.results, config.output_gate.action))
 
     def remind(call: ToolCall, outcome: Outcome) -> None:
-        if any_armed(log.database):  # most homes have none
-            from sb.memory.triggers import results
+        with contextlib.suppress(Exception):  # whatever it is, the result goes out without a reminder
+            if any_armed(log.database):  # most homes have none
+                from sb.memory.triggers import results
 
-            results.remind(config, log, refusal, call, outcome)
+                results.remind(config, log, refusal, call, outcome)
 
     return [*guards, remind]
 

@@ -18,6 +18,7 @@ from sb.log.event_log import EventLog
 from sb.memory import Brain
 from sb.memory.bundle_import import load
 from sb.memory.bundles import export
+from sb.memory.consent import about
 from sb.memory.erasure import erase
 from sb.memory.triggers.precondition import path_fits
 from sb.memory.triggers.triggers import FiredTrigger
@@ -187,12 +188,20 @@ def test_secret_in_an_action_is_masked(agents: Agents) -> None:
 
 def test_erased_trigger_leaves_no_keys(agents: Agents) -> None:
     brain = agents.brain(scope=SHOP)
-    made = brain.trigger_create(WHEN, THEN, every_session=True)
+    made = brain.trigger_create(WHEN, THEN, every_session=True, subject_ids=["grace"])
     brain.trigger_check(ASKED)
+    assert about(agents.database, "grace") == [made]  # whom `forget-subject` erases
     erase(brain.space, EventLog(agents.database), [made], actor="op", reason="asked to")
     for table in ("triggers", "trigger_keys", "trigger_showings"):
         assert agents.rows(f"SELECT * FROM {table}") == []
     assert brain.trigger_check(ASKED) == []
+
+
+def test_trigger_that_is_granted_to_one_agent_fires_for_no_other(agents: Agents) -> None:
+    brain = agents.brain(scope=SHOP)
+    assert brain.trigger_create("grace", THEN, access_grants=["ada"])
+    assert agents.brain("bob", scope=SHOP).trigger_check("grace is here") == []
+    assert len(agents.brain("ada", scope=SHOP).trigger_check("grace is here")) == 1
 
 
 def test_forgotten_trigger_rests_and_recovered_one_fires(agents: Agents) -> None:

@@ -31,3 +31,14 @@ def test_result_of_a_call_brings_what_it_fires_once(home: Path) -> None:
         assert (first.data, first.success) == ("billing schema", True)
         assert "[trigger] when billing schema: read the runbook (words of ada" in first.warning
         assert elsewhere not in first.warning
+
+
+def test_result_goes_out_where_triggers_cannot_be_read(home: Path) -> None:
+    with runtime(home) as opened:
+        with opened.brain("ada", scope="project:shop") as brain:
+            brain.trigger_create({"tool": "shop.migrate"}, "read the runbook")
+        with opened.database.write() as execute:
+            execute("UPDATE triggers SET spec = 'no JSON'")
+        ctx = RunContext.create("bob", metadata={"project": "/srv/shop"})
+        result = opened.executor.execute(ctx, "shop.migrate", {"what": "x"})
+        assert (result.success, result.warning) == (True, "")

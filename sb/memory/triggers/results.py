@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-
 from sb.config import Config
-from sb.errors import SBError
 from sb.kernel.calls.call import ToolCall
 from sb.kernel.execution.outcome import Outcome
 from sb.log.event_log import EventLog
@@ -39,12 +36,9 @@ def remind(
     if not fitting(log.database, situation):
         return
     scope = scope_of_project(str(call.ctx.metadata.get("project", "")))
-    with contextlib.suppress(
-        SBError, ValueError
-    ):  # a closed scope, a busy database: the result goes out without
-        brain = Brain(
-            call.ctx.agent_name, database=log.database, config=config, scope=scope, session=call.ctx.run_id,
-            scope_refusal=refusal, threads=False, clock=log.clock, ids=log.ids,
-        )  # fmt: skip
-        lines = [item.line for item in brain.triggers.check(situation)]
-        outcome.warning = "\n".join(filter(None, (outcome.warning, *lines)))
+    brain = Brain(
+        call.ctx.agent_name, database=log.database, config=config, scope=scope, session=call.ctx.run_id,
+        scope_refusal=refusal, threads=False, clock=log.clock, ids=log.ids,
+    )  # fmt: skip
+    lines = [item.line for item in brain.triggers.check(situation)]
+    outcome.warning = "\n".join(filter(None, (outcome.warning, *lines)))

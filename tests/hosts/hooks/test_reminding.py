@@ -101,3 +101,10 @@ def test_hook_without_triggers_loads_nothing_of_the_room(host: Host) -> None:
         [sys.executable, "-c", code], input=json.dumps(payload), capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "['sb.store.armed_triggers']"
+
+
+def test_call_goes_on_where_triggers_cannot_be_read(host: Host) -> None:
+    trigger(host, {"tool": "Read"})
+    with host.open() as runtime, runtime.database.write() as execute:
+        execute("UPDATE triggers SET spec = 'no JSON'")
+    assert host.before("Read", file_path=str(host.project / "a")) == HookVerdict()

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sb.base.text import plain
-from sb.errors import SBError
 from sb.hosts.hooks.guards.remembering import scope_of
 from sb.hosts.hooks.judged_call import JudgedCall
 from sb.hosts.hooks.session import HookSession
@@ -24,17 +23,15 @@ def reminder(call: JudgedCall, session: HookSession) -> str:
     """The triggers that fit a call, each fired by it, as text; "" if none fits or the host would not show it."""
     if not session.adapter.takes(session.event) or not session.event.session_id:
         return ""
-    situation, event = situation_of(call), session.event
-    if not fitting(session.runtime.database, situation):
-        return ""
+    event = session.event
     try:
+        situation = situation_of(call)
+        if not fitting(session.runtime.database, situation):
+            return ""
         scope = scope_of(event.cwd)
         brain = session.runtime.brain(event.host, scope=scope, session=event.session_id, threads=False)
         fired = brain.triggers.check(situation)
-    except (
-        SBError,
-        ValueError,
-    ):  # a closed scope, a busy database: the call goes on without, and nothing has fired
+    except Exception:  # noqa: BLE001 - whatever it is, the call is judged without a reminder
         return ""
     return plain("\n".join((_NOTE, *(item.line for item in fired)))) if fired else ""
 
