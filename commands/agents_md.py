@@ -82,7 +82,7 @@ def _carried_out(
             output.line(change.diff, one_line=False)
         if not dry_run:
             if not yes:
-                confirm(f"write {change.current.path}?")
+                confirm(f"write {change.current.path}?", [change.diff])
             agents_md.write(Home.locate(os.environ), change)
     return change
 

@@ -11,7 +11,7 @@ import typer
 from sb.commands import output
 from sb.commands.approvals_servers import app as servers_app
 from sb.commands.diagnostics import note
-from sb.commands.options import As, AsJson, DecisionReason, Interval, Limit, Reveal, group
+from sb.commands.options import As, AsJson, DecisionReason, Interval, Limit, Reveal, Saved, group
 from sb.commands.session import approval_queue, baselines, configuration, decider
 from sb.commands.terminal import fits_terminal
 
@@ -56,6 +56,7 @@ def list_approvals(
     tool: Annotated[str, typer.Option(help="Only requests for this tool; * for any part.")] = "",
     amount: Annotated[str, typer.Option(help="Only amounts as >1000 or <=50.")] = "",
     filtered: Annotated[str, typer.Option("--filter", help="Filter terms in one text; see FILTER.")] = "",
+    saved: Saved = "",
     everything: Annotated[bool, typer.Option("--all", help="Also decided and used requests.")] = False,
     limit: Limit = 50,
     as_json: AsJson = False,
@@ -66,9 +67,11 @@ def list_approvals(
     from sb.operator.attention.inbox import InboxReader
     from sb.operator.attention.stake import request_stake
     from sb.operator.filters import filter_of
+    from sb.operator.saved_filters import SavedFilters
 
-    options = {"state": state, "by": by, "since": since, "agent": agent, "tool": tool}
-    wanted = filter_of(filtered, words or (), options | {"amount": amount})
+    options = {"state": state, "by": by, "since": since, "agent": agent, "tool": tool, "amount": amount}
+    known = SavedFilters(configuration(ctx).home).text(saved)
+    wanted = filter_of(f"{known} {filtered}", words or (), options)
     queue = approval_queue(ctx)
     past = everything or wanted.has("state", "by", "since", "until")
     numbers = queue.numbers(states=() if past else OPEN, also=wanted.approvals(queue.now()))
@@ -105,6 +108,7 @@ def show(
 ) -> None:
     """Show one request with everything that would run."""
     from sb.kernel.approvals.disclosure import LONGEST_UNOPENED
+    from sb.present.effects import request_reasons
 
     queue = approval_queue(ctx)
     disclosed = queue.disclose(queue.get(full_id(queue.log.database, approval_id)))
@@ -114,7 +118,8 @@ def show(
         output.emit_json(REQUEST.to_dict(Request(disclosed), queue.now()) | {"disclosure": shown})
         return
     output.line(f"call: {short_call(disclosed, reveal=reveal)}")
-    for heading, lines in disclosed.sections(queue.now(), reveal=reveal, limit=limit):
+    reasons = [f"{text} ({rule})" if rule else text for rule, text in request_reasons(disclosed)]
+    for heading, lines in disclosed.sections(queue.now(), reasons, reveal=reveal, limit=limit):
         output.line(f"{heading}:" if len(lines) != 1 else f"{heading}: {lines[0]}")
         for text in lines if len(lines) != 1 else ():
             output.line(f"  {text}")

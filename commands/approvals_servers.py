@@ -16,7 +16,7 @@ from sb.base.text import nearest
 from sb.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
-    from sb.hosts.server_approvals import ServerState
+    from sb.kernel.calls.servers import ServerState
 
 app = single()
 

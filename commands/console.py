@@ -12,7 +12,7 @@ import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
 from sb.commands.options import As, single
-from sb.commands.session import configuration, decider
+from sb.commands.session import configuration, decider, operators_here
 from sb.commands.terminal import PLAIN
 
 from sb.base.text import nearest
@@ -22,6 +22,7 @@ from sb.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
     from sb.config import Config
+    from sb.kernel.authority.authority import Authority
 
 app = single()
 
@@ -115,6 +116,18 @@ def _print(ctx: typer.Context, screen: str) -> None:
         note(f"showing {len(found.rows)} of {found.total:,}")
 
 
+def _asked_operator(authority: Authority) -> str:
+    """The operator for whom a browser decides, asked where this home has the keys of several; "" for the only one."""
+    here = operators_here(authority)
+    if len(here) < 2 or not on_terminal():
+        return ""
+    while (
+        answer := typer.prompt(f"Who decides: {', '.join(here)}?", err=True, prompt_suffix=" ")
+    ) not in here:
+        note(f"no key of {printable(answer, one_line=True)} is in this home")
+    return str(answer)
+
+
 def _serve(ctx: typer.Context, read_only: bool, operator: str, port: int) -> None:
     """Serve the console to a browser; it decides only with the key that is unlocked in this terminal now."""
     from functools import partial
@@ -128,7 +141,7 @@ def _serve(ctx: typer.Context, read_only: bool, operator: str, port: int) -> Non
     config = configuration(ctx)
     with closing(open_log(config)) as log:
         authority = open_authority(config, log)
-        by = None if read_only else decider(ctx, authority, operator)
+        by = None if read_only else decider(ctx, authority, operator or _asked_operator(authority))
     if by is not None and not by.key_id:
         by = None  # an address that decides must belong to somebody who unlocked a key
         note("note: no operator is enrolled, so the browser is read-only: sb operator init")

@@ -21,7 +21,6 @@ from sb.base.text import counted, plain
 from sb.config import Config
 from sb.config.home import Home
 from sb.errors import SBError
-from sb.hosts.hooks.event import Server
 from sb.hosts.install.environment import Environment
 from sb.hosts.install.host import Host, Places
 from sb.hosts.install.installing import Installer
@@ -29,6 +28,7 @@ from sb.hosts.install.sharing import committed_warning
 from sb.hosts.registry import host_settings
 from sb.hosts.server_approvals import approve_server, server_states, server_steps
 from sb.hosts.servers import configured_servers
+from sb.kernel.calls.servers import Server
 from sb.runtime import create_home
 
 _SIGN = "approve and sign the contracts of this release: sb doctor --fix"
@@ -77,7 +77,7 @@ def install(
         output.line(change.diff, one_line=False)
     if not dry_run:
         if change.needed and not yes:
-            confirm(f"write {change.current.path}?")
+            confirm(f"write {change.current.path}?", [change.diff])
         installer.install(change)
     config = configuration(ctx, quietly=True)
     made = [] if dry_run or config.database.exists() else create_home(config)

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note, progress
-from sb.commands.options import As, AsJson, JsonLines, Limit, LogReason, Since, Yes, group
+from sb.commands.options import As, AsJson, JsonLines, Limit, LogReason, Saved, Since, Yes, group
 from sb.commands.session import configuration, decider, event_log
 
 from sb.base.duration import parse_duration
@@ -108,14 +108,17 @@ def search(
         typer.Argument(metavar="FILTER", help='Terms as agent:clerk tool:payments.* since:7d "rm -rf".'),
     ] = None,
     filtered: Annotated[str, typer.Option("--filter", help="Filter terms in one text; see FILTER.")] = "",
+    saved: Saved = "",
     limit: Limit = 50,
     as_json: AsJson = False,
 ) -> None:
     """Search events by the terms of a filter, the newest first."""
     from sb.log.search import events_at, seqs_of
     from sb.operator.filters import filter_of
+    from sb.operator.saved_filters import SavedFilters
 
-    wanted = filter_of(filtered, words or (), {})
+    known = SavedFilters(configuration(ctx).home).text(saved)
+    wanted = filter_of(f"{known} {filtered}", words or (), {})
     log = event_log(ctx)
     seqs = list(islice(seqs_of(log, wanted.log(micros(log.clock.now()))), limit or None))
     pages = (seqs[start : start + _PAGE] for start in range(0, len(seqs), _PAGE))

@@ -223,7 +223,8 @@ def show(found: Memory, now: float, query: str = "") -> None:
     from sb.memory.highlights import excerpt, spans
 
     output.line(memory_heading(found, now), one_line=True)
-    output.passage(excerpt(query, found.content, WIDEST), _INDENT, lambda line: spans(query, line))
+    for text in (found.content, *(f"restated as: {text}" for text in found.restated)):
+        output.passage(excerpt(query, text, WIDEST), _INDENT, lambda line: spans(query, line))
 
 
 def confirmed(question: str, *, yes: bool) -> None:

@@ -49,7 +49,7 @@ class MemoryGroup(Group):
     """The commands of memory: those of every day first."""
 
     PANELS: ClassVar[dict[str, str]] = {
-        "Everyday": "remember search show history correct forget explain stats",
+        "Everyday": "remember search show history correct forget split explain stats",
         "Upkeep": "",
         "Privacy": "erase pii denied retention forget-subject prune",
         "Exchange": "export import",
@@ -101,9 +101,9 @@ def remember(
         if agent and source == USER:
             note("saved as agent-written: only an operator says what a user wrote, without --agent")
         merged = brain.verdict is not None and not brain.verdict.admitted
-        _kept(
-            brain, record, json_, "merged: a memory says the same; --force saves it apart" if merged else ""
-        )
+        text_id = brain.verdict.restatement if brain.verdict is not None else ""
+        apart = f"sb memory split {text_id} takes it out" if text_id else "--force saves it apart"
+        _kept(brain, record, json_, f"merged: a memory says the same; {apart}" if merged else "")
 
 
 @app.command(epilog='Example: sb memory decide "use SQLite" "one file, no server"')

@@ -52,6 +52,8 @@ def show(
         output.passage(item.content, "    ")
         for name, value in _further(item):
             output.line(f"{name}: {value}", one_line=True)
+        for text in () if found else item.restated:
+            output.line(f"restated as: {shorten(text, WIDEST)}", one_line=True)
         if found:
             _about(found, now)
 
@@ -79,6 +81,10 @@ def _about(found: Dossier, now: float) -> None:
         output.line(f"related: {_name(other)}", one_line=True)
     for uid in found.made_of_it:
         output.line(f"made of it: {uid}")
+    for restated in found.restatements:
+        output.line(f"restated as: {shorten(restated.content, WIDEST)}  {restated.id}", one_line=True)
+    if found.restatement_count > len(found.restatements):
+        output.line(f"restated in {found.restatement_count} texts in all")
     for item in found.evidence:
         output.line(f"evidence: {human_age(now - item['at'])} {evidence_text(item)}", one_line=True)
     if found.evidence_count > len(found.evidence):

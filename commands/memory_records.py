@@ -1,4 +1,4 @@
-"""`sb memory forget|recover|protect|erase|tidy|stats`: manage memories."""
+"""`sb memory forget|recover|protect|split|erase|tidy|stats`: manage memories."""
 
 from __future__ import annotations
 
@@ -82,6 +82,28 @@ def protect(
         found = brain.look_up(record)
         brain.protect(record, not lift, reason)
         _done(found.id, "not protected" if lift else "protected", json_)
+
+
+@app.command(epilog='Example: sb memory split mem_7c2e91 --reason "another job"')
+def split(
+    ctx: typer.Context,
+    record: Id,
+    revert: Annotated[bool, typer.Option("--revert", help="Merge it into that memory again.")] = False,
+    reason: ChangeReason = "",
+    project: Project = "",
+    scope: Scope = "",
+    agent: Agent = "",
+    json_: AsJson = False,
+) -> None:
+    """Make a restatement a memory of its own again."""
+    required(reason)
+    with memory(ctx, agent, project=project, scope=scope) as brain:
+        found = brain.look_up(record)
+        try:
+            into = brain.split(found.id, reason, revert=revert)
+        except ValueError as error:
+            raise UsageError(str(error), "sb memory show lists the restatements of a memory") from None
+        _done(found.id, f"merged into {into}" if revert else f"split from {into}", json_)
 
 
 @app.command(epilog='Example: sb memory erase mem_7c2e91 --reason "asked to be deleted"')

@@ -30,6 +30,7 @@ OnlyHost = Annotated[str, typer.Option(help="Only this host, such as claude-code
 Replace = Annotated[bool, typer.Option("--force", help="Replace a file that is there.")]
 Report = Annotated[Path | None, typer.Option(metavar="FILE", help="Write this report; - is stdout.")]
 Reveal = Annotated[bool, typer.Option("--reveal", help="Print hidden secrets too.")]
+Saved = Annotated[str, typer.Option(metavar="NAME", help="A saved filter too; see sb filters list.")]
 Since = Annotated[str, typer.Option(help="Only events from the last 2h, 30d…")]
 ToolId = Annotated[str, typer.Argument(help="The tool's id.")]
 MinConfidence = Annotated[float | None, typer.Option(help="Minimum confidence, from 0 to 1.")]

@@ -119,6 +119,13 @@ def baselines(ctx: typer.Context, surface: str) -> tuple[ContractBaselineStore, 
     return store, tools
 
 
+def operators_here(authority: Authority) -> list[str]:
+    """The names of the operators whose keys lie in this home."""
+    from sb.kernel.authority.enrolment import operators_here as find
+
+    return find(authority, _keys())
+
+
 def decider(ctx: typer.Context, authority: Authority, name: str, option: str = "--as") -> Decider:
     """The decider here; a passphrase is asked for on the terminal.
 

@@ -42,7 +42,8 @@ def uninstall(
     purged: list[str] = []
     if not dry_run:
         if needed and not yes:
-            confirm(f"change {', '.join(str(change.current.path) for change in needed)}?")
+            paths = ", ".join(str(change.current.path) for change in needed)
+            confirm(f"change {paths}?", [change.diff for change in needed])
         if changes:
             installer.uninstall(changes)
         purged = [str(path) for path in installer.remove_runtimes()]

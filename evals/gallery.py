@@ -69,7 +69,7 @@ STOPS: Mapping[str, Sequence[str]] = {
     "revoke": ("x",),
     "policy": (NEXT,),
     "servers": (NEXT,),
-    "harness": (NEXT,),
+    "harness": (NEXT, "r"),
     "evals": (NEXT,),
     "evals-case": ("n",),
     "eval_runs": (NEXT,),

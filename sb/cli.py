@@ -49,6 +49,7 @@ SECTIONS = {
     },
     "Look back": {
         "log": "Read, verify, export and prune the event log.",
+        "filters": "Save filters of lists and searches under names.",
         "undo": "Reverse what an agent's call did.",
         "blame": "Show which prompt and call wrote each line of a file.",
     },

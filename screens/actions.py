@@ -98,6 +98,7 @@ _SHOWN = {
 }
 MOVING = (LISTS, RECORDS)
 VIEWED = tuple(TABS)
+FILTERED = ("inbox", *VIEWS["log"], "runs", "memory", "harness", "evals", "eval_runs")
 UNDONE = ("log", "calls", "changes", "runs")  # views whose records can be undone
 
 ACTIONS = (
@@ -173,7 +174,15 @@ ACTIONS = (
         "slash",
         "filter",
         "Show only what matches the words typed.",
-        ("inbox", *VIEWS["log"], "runs", "memory", "harness", "evals", "eval_runs"),
+        FILTERED,
+        footer=True,
+    ),
+    Action(
+        "filters",
+        "F",
+        "saved",
+        "Save the filter under a name, or apply or delete a saved one.",
+        FILTERED,
         footer=True,
     ),
     Action(
@@ -238,7 +247,7 @@ ACTIONS = (
         "move_split(-1)", "less_than_sign", "narrower", "Move the line between the panels back.", (PANELS,)
     ),
     Action("move_split(1)", "greater_than_sign", "wider", "Move the line between the panels on.", (PANELS,)),
-    Action("refresh", "r", "run again", "Run the audit again.", ("harness",), footer=True),
+    Action("refresh", "r", "run audit", "Run the audit, again too.", ("harness",), footer=True),
     _moving("line_down", "j,down", "down", "Move one line down."),
     _moving("line_up", "k,up", "up", "Move one line up."),
     _moving("page_down", "pagedown,ctrl+f", "page down", "Move one page down."),
@@ -276,6 +285,11 @@ ACTIONS = (
     _console("quit", "q", "quit", "Leave the console."),
     Action("confirm", "y", "yes", "Do it, in the second step of a dialog.", (ASKING,), footer=True),
     Action("cancel", "escape", "back", "Go one step back in a dialog, or leave it.", (ASKING,), footer=True),
+)
+
+# The keys that ask for a decision, wherever they do: what is typed with one of them is a reason.
+ASKING_KEYS = frozenset(
+    action.keys for action in ACTIONS if action.writes and action.id not in ("mark", "mark_all", "try_out")
 )
 
 

@@ -44,6 +44,8 @@ class AgentsScreen(Handled, TabView):
         self._read_at = 0.0
 
     def body(self) -> Iterable[Widget]:
+        last = self.console_app.last_places.of(self.name_).sort
+        self._order = last if last in ORDERS else self._order
         yield self.split(
             self.views_panel(RowList(AGENT.columns["list"], id="agents"), HoursChart(id="hours")),
             Panel(DocumentView(id="agent"), views=PAGE, id="page"),
@@ -95,7 +97,7 @@ class AgentsScreen(Handled, TabView):
         self.detail.show(self.handler.document(), same_record=shown == self._shown)
         self._shown = shown
         if page is not None:
-            self.query_one(HoursChart).show(page.hours)
+            self.query_one(HoursChart).show(page.hours, page.cost)
         self.show_keys()
 
     @on(Panel.Viewed, "#page")
@@ -110,6 +112,8 @@ class AgentsScreen(Handled, TabView):
     def action_sort(self) -> None:
         names: Sequence[str] = list(ORDERS)
         self._order = names[(names.index(self._order) + 1) % len(names)]
+        self.console_app.last_places.put(self.name_, sort=self._order)
+        self.console_app.last_places.keep(self, self.name_, self.console_app.say)
         self._show(self._seen)
 
     def start_over(self) -> None:

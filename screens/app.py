@@ -18,6 +18,7 @@ from sb.screens.keys_in_order import KeysInOrder
 from sb.screens.locking import LOCK, LOCK_HELP, NOTHING_TO_LOCK, KeyLock
 from sb.screens.panel import Shares
 from sb.screens.section import Section
+from sb.screens.state.last_places import LastPlaces
 from sb.screens.state.records import NOBODY, UNSIGNED, Look, Records
 from sb.screens.style_sheet import ConsoleStyleSheet
 from sb.screens.terminal_driver import TerminalDriver
@@ -112,7 +113,7 @@ class ConsoleApp(KeysInOrder):
         self.operator = operator
         self.view_counts: dict[str, int] = {}  # how many records each view has, as far as it was read
         self.inbox: Sequence[Group] | None = None  # what waits, once it was read
-        self.activity_filter = ""  # what was typed in a view of Activity holds in all of them
+        self.last_places = LastPlaces(records.config.home, read_only=read_only)
         self._counted_at: float | None = None
         self.shares = Shares()
         self.operators = NOBODY

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from sb.screens.actions import LISTS, PANELS, RECORDS, bindings
 from sb.screens.log import ActivityView
-from sb.screens.state.runs import CALL as CALLED
-from sb.screens.state.runs import Node, call_rows, refused_call
+from sb.screens.state.runs import call_rows
 
 from sb.kernel.review.calls import CallFilter
 from sb.present.events import CALL
@@ -16,8 +15,6 @@ from sb.present.events import CALL
 if TYPE_CHECKING:
     from sb.screens.state.listing import Row
     from sb.screens.state.records import Records
-
-    from sb.log.event_log import EventLog
 
 
 class CallsScreen(ActivityView):
@@ -28,12 +25,8 @@ class CallsScreen(ActivityView):
     over = CallFilter
     columns = CALL.columns["list"]
     empty = "No calls yet. What agents do appears here as it happens.\n\nsb demo makes some."
+    lists_calls = True
     BINDINGS = bindings("calls")
 
     def rows_of(self, records: Records, seqs: Sequence[int]) -> Mapping[int, Row]:
         return call_rows(records.log(), seqs)
-
-    def next_refused(self, log: EventLog, text: str, seq: int, by: int) -> int | None:
-        """The first event of such a call, by which this list knows it; from the end on if there is none."""
-        found = refused_call(log, text, Node(CALLED, seq), by)
-        return found.first if found else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from sb.screens.handlers.recovery import RecoveryHandler
 from sb.screens.log import ActivityView
 from sb.screens.state.recovery import change_rows
 from sb.screens.state.search import LogSearch
+from textual.widget import Widget
 
 from sb.kernel.review.calls import ChangeFilter, UndoableFilter
 from sb.present.recovery import RECOVERY
@@ -18,6 +19,8 @@ from sb.present.recovery import RECOVERY
 if TYPE_CHECKING:
     from sb.screens.state.listing import Row
     from sb.screens.state.records import Records
+
+ALL = "all"  # also what cannot be undone
 
 
 class ChangesScreen(ActivityView):
@@ -29,7 +32,11 @@ class ChangesScreen(ActivityView):
     columns = RECOVERY.columns["list"]
     empty = "Nothing that can be undone yet.\n\nh shows what cannot be undone too."
     BINDINGS = bindings("changes")
-    _everything = False  # also what cannot be undone
+
+    def body(self) -> Iterable[Widget]:
+        self.sort = self.console_app.last_places.of(self.place).sort
+        self.search = self.new_search("")
+        return super().body()
 
     @cached_property
     def handler(self) -> RecoveryHandler:
@@ -42,14 +49,19 @@ class ChangesScreen(ActivityView):
         return change_rows(records.log(), seqs)
 
     def new_search(self, text: str) -> LogSearch:
-        return LogSearch(text, ChangeFilter if self._everything else UndoableFilter, self.now())
+        return LogSearch(text, ChangeFilter if self.sort == ALL else UndoableFilter, self.now())
 
     def summary(self) -> str:
-        return " · ".join(filter(None, (super().summary(), "all" if self._everything else "")))
+        return " · ".join(filter(None, (super().summary(), self.sort)))
 
     def action_hidden(self) -> None:
         """Show what cannot be undone too, or leave it out again."""
-        self._everything = not self._everything
+        self.sort_by("" if self.sort else ALL)
+        self.keep_place()
+
+    def sort_by(self, sort: str) -> None:
+        self.sort = sort if sort == ALL else ""
+        self.console_app.last_places.put(self.place, sort=self.sort)
         self.rows.start_over()
         self.filter_changed()
         self.show_status()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, cast
 
 from sb.screens.actions import EVERYWHERE, SECTIONS, TABS, Action
+from sb.screens.clicked import ActionLine, Parts
 from sb.screens.reading import safe
 from textual import events
 from textual.content import Content
@@ -12,6 +14,11 @@ from textual.widgets import Static
 
 from sb.base.fitting import short_count
 
+if TYPE_CHECKING:
+    from sb.screens.console import Console
+
+TOUCHED_BELOW = 60  # cells of a terminal that is held in a hand
+TOUCHED = ("line_up", "line_down", "open", "approve", "deny", "filter", "back")
 LETTERS_FROM = 72  # cells from which on tabs have names, or the first letters of them
 LETTERS, WHOLE = 4, 99
 
@@ -26,6 +33,11 @@ class TabLine(Static):
         self._current = TABS.get(current, current)
         self._needs: Mapping[str, int] = {}
         self._state = Content("")
+        self._parts = Parts[str]()
+
+    def on_click(self, event: events.Click) -> None:
+        if name := self._parts.at(event.x):
+            cast("Console", self.app).go(name)
 
     def on_resize(self, event: events.Resize) -> None:
         self._write()
@@ -40,28 +52,27 @@ class TabLine(Static):
         width, state = self.app.size.width, self._state
         forms = [(WHOLE, True), (WHOLE, False), (LETTERS, False), (0, False)]
         for letters, roomy in forms if width >= LETTERS_FROM else forms[3:]:
-            tabs = self._tabs(letters, roomy)
+            self._parts = Parts(self._tabs(letters, roomy))
+            tabs = self._parts.text
             if tabs.cell_length + state.cell_length + 2 <= width:
                 break
         room = max(width - state.cell_length - 2, 0)
         self.update(Content.assemble(tabs.truncate(room, pad=True), " ", state, " "), layout=False)
 
-    def _tabs(self, letters: int, roomy: bool) -> Content:
-        """All tabs; a name has at most so many letters, the active one's all where others have none."""
+    def _tabs(self, letters: int, roomy: bool) -> Iterator[tuple[str | tuple[str, str], str | None]]:
+        """All tabs, each with the name of its place; a name has at most so many letters, the active one's all where others have none."""
         gap, between = " " if roomy else "", " " if letters == WHOLE else ""
-        parts: list[Content | str | tuple[str, str]] = [(" sb ", "bold") if roomy else ""]
+        yield (" sb ", "bold") if roomy else "", None
         for number, (name, title) in enumerate(SECTIONS.items(), 1):
             active = name == self._current
             short = title if active and not letters else title[:letters]
             needs = self._needs.get(name, 0)
             count = f"·{short_count(needs)}" if needs else ""
             text = f"{number}{between}{short}{count}"
-            parts.append(
-                (f" {text} ", "bold $on_accent on $accent")
-                if active
-                else f"{gap}{text}{gap}" + ("" if gap else " ")
-            )
-        return Content.assemble(*parts)
+            if active:
+                yield (f" {text} ", "bold $on_accent on $accent"), name
+            else:
+                yield f"{gap}{text}{gap}" + ("" if gap else " "), name
 
 
 class TroubleLine(Static):
@@ -81,7 +92,7 @@ class TroubleLine(Static):
             self.update(safe(f" {text}", one_line=True), layout=False)
 
 
-class KeyLine(Static):
+class KeyLine(ActionLine):
     """The keys that matter here: what decides, what looks, and what is the same everywhere."""
 
     DEFAULT_CSS = "KeyLine { height: 1; background: $raised; color: $text; text-wrap: nowrap; }"
@@ -110,22 +121,57 @@ class KeyLine(Static):
             [action for action in group if action.id not in self._left_out]
             for group in (self._decide, self._look)
         )
-        line = self._line(decide, look)
-        while line.cell_length > width and (look or decide):
+        self.parts = Parts(self._line(decide, look))
+        while self.parts.text.cell_length > width and (look or decide):
             (look or decide).pop()
-            line = self._line(decide, look)
-        return line
+            self.parts = Parts(self._line(decide, look))
+        return self.parts.text
 
-    def _line(self, decide: Sequence[Action], look: Sequence[Action]) -> Content:
-        groups = [self._keys(group) for group in (decide, look, self._always) if group]
-        return Content.assemble(" ", Content.from_markup(" [$line]│[/] ").join(groups))
+    def _line(self, *groups: Sequence[Action]) -> Iterator[tuple[Content | str, Action | None]]:
+        between: Content | str = " "
+        for group in (*groups, self._always):
+            for action in group:
+                yield between, None
+                label = self._labels.get(action.id, action.label)
+                yield Content.assemble((action.shown_keys.split()[0], "bold $accent"), f" {label}"), action
+                between = "  "
+            if group:
+                between = Content.from_markup(" [$line]│[/] ")
 
-    def _keys(self, actions: Sequence[Action]) -> Content:
-        labels = self._labels
-        keys = [
-            Content.assemble(
-                (action.shown_keys.split()[0], "bold $accent"), f" {labels.get(action.id, action.label)}"
-            )
-            for action in actions
+
+class TouchLine(ActionLine):
+    """Buttons for a finger, where a terminal is too narrow for a keyboard; one that does nothing now is quiet."""
+
+    SCOPED_CSS = False
+    DEFAULT_CSS = """
+    TouchLine { height: 3; background: $raised; color: $accent; text-style: bold; text-wrap: nowrap;
+                padding: 1 0; }
+    .-low TouchLine { height: 1; padding: 0; }
+    """
+
+    def __init__(self, actions: Sequence[Action]) -> None:
+        super().__init__()
+        known = {action.id: action for action in actions}
+        self._shown = [known[id] for id in TOUCHED if id in known]
+        self._left_out: frozenset[str] | None = None
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._write()
+
+    def show(self, left_out: frozenset[str]) -> None:
+        """Make the actions quiet that do nothing where the cursor is."""
+        if left_out != self._left_out:
+            self._left_out = left_out
+            self._write()
+
+    def _write(self) -> None:
+        names = [action.label for action in self._shown]
+        room = self.size.width - sum(map(len, names)) - 1
+        gap = max(room // max(len(names), 1), 1)
+        looks = ["not bold $soft" if it.id in (self._left_out or ()) else "" for it in self._shown]
+        parts = [
+            ((f"{' ' * (gap // 2)}{name}{' ' * (gap - gap // 2)}", look), action)
+            for name, look, action in zip(names, looks, self._shown, strict=True)
         ]
-        return Content("  ").join(keys)
+        self.parts = Parts(parts)
+        self.update(self.parts.text, layout=False)

@@ -12,6 +12,7 @@ from sb.screens.state.records import Operators, Records
 
 if TYPE_CHECKING:
     from sb.screens.panel import Shares
+    from sb.screens.state.last_places import LastPlaces
     from sb.screens.state.signer import Signer
     from textual.content import Content
 
@@ -42,7 +43,7 @@ class Console(Protocol):
     @property
     def leaving(self) -> threading.Event: ...
 
-    activity_filter: str
+    last_places: LastPlaces
 
     @property
     def drafts(self) -> dict[str, str]: ...

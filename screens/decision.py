@@ -7,6 +7,7 @@ from collections.abc import Iterator, MutableMapping
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from sb.screens.actions import ASKING, bindings
+from sb.screens.clicked import KeyHint
 from sb.screens.dialogs import DIALOG_CSS, Answer, Dialog
 from sb.screens.reading import safe
 from sb.screens.state.question import Question
@@ -35,7 +36,7 @@ class Area(VerticalScroll, can_focus=False, inherit_bindings=False):
     """A part that scrolls by the dialog's own keys."""
 
 
-class Confirmation(Static, can_focus=True):
+class Confirmation(KeyHint, can_focus=True):
     """Has the focus in the second step, so that its keys hold in no other."""
 
     BINDINGS = bindings(ASKING)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from sb.screens.actions import LISTS, PANELS, RECORDS, bindings
 from sb.screens.log import ActivityView
+from sb.screens.state.search import LogSearch, names_state
 
 from sb.kernel.review.calls import DecisionFilter
+from sb.log.search import LogFilter
 from sb.present.events import EVENT
 
 
@@ -15,6 +17,10 @@ class DecisionsScreen(ActivityView):
     name_ = "decisions"
     parts = ("decisions", LISTS, RECORDS, PANELS)
     over = DecisionFilter
-    columns = EVENT.columns["decisions"]
+    columns, face = EVENT.columns["decisions"], "decisions"
     empty = "Nobody has decided anything yet.\n\n1 shows what waits for you."
     BINDINGS = bindings("decisions")
+
+    def new_search(self, text: str) -> LogSearch:
+        """The search among decisions; of what nobody decided too, where the filter names a state."""
+        return LogSearch(text, LogFilter if names_state(text) else DecisionFilter, self.now())

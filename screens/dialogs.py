@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from typing import ClassVar, TypeVar
 
+from sb.screens.clicked import KeyHint
 from sb.screens.reading import safe
 from textual import events, on
 from textual.app import ComposeResult
@@ -101,7 +102,7 @@ class ResultScreen(Dialog[str | None]):
             yield Static("Undoing it may need this, such as the id of a new record.")
             yield Input(placeholder='as JSON, {"id": 7}; empty if unknown', id="result")
             yield Static("", classes="wrong")
-            yield Static("enter continues, without deciding yet; esc cancels", classes="hint")
+            yield KeyHint("enter continues, without deciding yet · esc cancels", classes="hint")
 
     @on(Input.Submitted)
     def _entered(self, message: Input.Submitted) -> None:
@@ -123,6 +124,7 @@ class WorkingScreen(ModalScreen[None]):
 
     BINDINGS = [Binding("escape", "finish", "let keys through")]
     DEFAULT_CSS = "WorkingScreen { background: transparent; }"
+    holds_keys = True  # for a dialog that may not come
 
     def __init__(self, late: Callable[[events.Key], None]) -> None:
         super().__init__()
@@ -173,7 +175,8 @@ class PassphraseScreen(Dialog[str | None]):
         with VerticalScroll(classes="dialog", can_focus=False):
             yield Static(safe(self._prompt), classes="title")
             yield Input(self._typed, password=True, id="passphrase", select_on_focus=False)
-            yield Static("enter unlocks the key until it locks again or the console closes; esc cancels")
+            yield Static("It stays unlocked until it locks again or the console closes.")
+            yield KeyHint("enter unlocks · esc cancels", classes="hint")
 
     @on(Input.Submitted)
     def _entered(self, message: Input.Submitted) -> None:

@@ -60,7 +60,7 @@ class EvalsScreen(Filtering, TabView):
     def body(self) -> Iterable[Widget]:
         yield self.split(
             self.views_panel(
-                self.filter_box("words: a suite, a case, failed"),
+                self.filter_box("words: a suite, a case, failed, -failed"),
                 RowList(EVAL.columns["suite"], id="evals"),
             ),
             Panel(DocumentView(id="eval"), title="Suite", id="detail"),

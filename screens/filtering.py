@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import TYPE_CHECKING
 
 from sb.screens.section import Section
 from textual import on
+from textual.events import ScreenResume
 from textual.timer import Timer
 from textual.widgets import Input
 
 from sb.errors import UsageError
+from sb.operator.saved_filters import SavedFilter
+
+if TYPE_CHECKING:
+    from sb.screens.state.last_places import LastPlaces
 
 DEBOUNCE_S = 0.08
 
@@ -22,6 +28,8 @@ class Filtering(Section):
     Filtering #filter:focus { border: none; }
     Filtering #filter.-open { display: block; }
     """
+    place = ""  # under which its filter is kept; its own name, where several do not share one
+    sort = ""  # the order of its list; "" for the usual one
     _timer: Timer | None = None
     filter_text = ""
     _trouble = ""  # of what was typed last
@@ -34,6 +42,57 @@ class Filtering(Section):
     def filter_changed(self) -> None:
         """Show what fits `filter_text`; the old rows stay until new ones are there."""
 
+    def on_screen_resume(self, event: ScreenResume) -> None:
+        self.share_filter(self._last.of(self._kept_as).text)
+
+    @property
+    def _last(self) -> LastPlaces:
+        return self.console_app.last_places
+
+    @property
+    def _kept_as(self) -> str:
+        return self.place or self.name_
+
+    @on(Input.Blurred, "#filter")
+    def _left(self) -> None:
+        """Leave the box as the filter in force: what is none must not seem to be one, nor come back later."""
+        if self._trouble and self.app.app_focus:
+            self._put(self.filter_text)
+            self._trouble = ""
+            self.show_status()
+        self.keep_place()
+
+    def _put(self, text: str) -> None:
+        """Show a text in the box that is the filter already, or is made so by the caller."""
+        box = self.query_one("#filter", Input)
+        with box.prevent(Input.Changed):
+            box.value = text
+        box.set_class(bool(text), "-open")
+
+    def keep_place(self) -> None:
+        """Keep filter and order over a restart."""
+        self._last.keep(self, self._kept_as, self.console_app.say)
+
+    def action_filters(self) -> None:
+        """Save the filter under a name, or apply one that was."""
+        from sb.screens.saved_filters import FACES, SavedFiltersScreen  # with the parser of filters
+
+        present = SavedFilter(self.filter_text, self.sort)
+        read_only, face = self.console_app.read_only, FACES[self._kept_as]
+        self.app.push_screen(
+            SavedFiltersScreen(self._last.saved, present, face, read_only=read_only), self._apply
+        )
+
+    def _apply(self, saved: SavedFilter | None) -> None:
+        if saved is not None:
+            if saved.sort:
+                self.sort_by(saved.sort)
+            self.share_filter(saved.text)
+            self.keep_place()
+
+    def sort_by(self, sort: str) -> None:
+        """Show the list in this order, if it has such."""
+
     @on(Input.Changed, "#filter")
     def _typed(self, message: Input.Changed) -> None:
         if self._timer is not None:
@@ -41,8 +100,13 @@ class Filtering(Section):
         self._timer = self.set_timer(DEBOUNCE_S, lambda: self.filter_by(message.value))
 
     @on(Input.Submitted, "#filter")
-    def _entered(self) -> None:
-        self.focus_on(self.query("RowList").first())
+    def _entered(self, message: Input.Submitted) -> None:
+        """Go to the list, with what was typed; a text that is no filter keeps the cursor, so that no key acts on other rows."""
+        if self._timer is not None:
+            self._timer.stop()
+        self.filter_by(message.value)
+        if not self._trouble:
+            self.focus_on(self.query("RowList").first())
 
     def filter_by(self, text: str) -> None:
         """Show only what fits."""
@@ -53,6 +117,8 @@ class Filtering(Section):
             self.filter_changed()
         except UsageError as error:  # most are typed to their end: the rows stay until then
             self.filter_text, self._trouble = before, f"{error.message} ({error.hint})"
+        else:
+            self._last.put(self._kept_as, text=self.filter_text)
         self.show_status()
 
     def waiting_text(self) -> str:
@@ -68,15 +134,13 @@ class Filtering(Section):
         box = self.query_one("#filter", Input)
         box.add_class("-open")
         box.focus()
+        box.action_select_all()
 
     def share_filter(self, text: str) -> None:
         """Filter by what was typed elsewhere, and show it in the box."""
         if text == self.filter_text:
             return
-        box = self.query_one("#filter", Input)
-        with box.prevent(Input.Changed):
-            box.value = text
-        box.set_class(bool(text), "-open")
+        self._put(text)
         self.filter_by(text)
 
     def leave_part(self) -> bool:
@@ -91,4 +155,5 @@ class Filtering(Section):
         box.remove_class("-open")
         self.focus_on(self.query("RowList").first())
         self.filter_by("")
+        self.keep_place()
         return True

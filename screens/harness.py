@@ -24,6 +24,7 @@ from sb.errors import SBError, StoreError
 
 AUDITING = "auditing…"
 NO_HIT = "No controls match.\n\nesc clears the filter."
+NOT_RUN = "Not run in this console yet.\n\nr runs the audit: a few seconds, in a process of its own."
 NO_GRADES = "No grades.\n\nr runs the audit again."
 
 
@@ -80,11 +81,10 @@ class HarnessScreen(Filtering, TabView):
         )
 
     def refresh_records(self) -> None:
-        """Run the audit on demand alone: agents' writes change no grade."""
-        if self.card is None and not self.trouble:
-            self.action_refresh()
-        else:
-            self.succeeded()
+        """Keep the newest grades: agents' writes change none, and a view that is passed by starts no work."""
+        if self.card is None and not self.trouble and not self.auditing:
+            self.rows.show((), NOT_RUN)
+        self.succeeded()
 
     def action_refresh(self) -> None:
         """Run the audit, unless it is under way."""

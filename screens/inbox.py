@@ -16,7 +16,7 @@ from sb.screens.handlers.kill import KillHandler
 from sb.screens.handlers.recovery import RecoveryHandler
 from sb.screens.handlers.request import RequestHandler
 from sb.screens.handlers.review import ReviewHandler
-from sb.screens.panel import Panel
+from sb.screens.panel import Panel, Split
 from sb.screens.row_list import RowList
 from sb.screens.state.document import Document, Field
 from sb.screens.state.inbox import NOTHING, InboxLines, at_work, fitting, thoroughly
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from sb.operator.attention.inbox import Group
 
 NO_HIT = "Nothing matches.\n\nesc clears the filter."
+MOST_ALIKE = 100  # lines of a group's record
 BAR = 10  # cells of the day's budget
 READ_EVERY_S = 10.0  # while nothing is written: ages grow
 DAY_FROM = 100  # cells from which on the calls of each hour stand beside the figures of today
@@ -161,7 +162,20 @@ class InboxScreen(Filtering, Handled, Waiting):
         entry, handler = self.lines.entry(self.rows.listing.current), self.handler
         if entry is not None and handler is not None:
             handler.point_at(entry.reference)
+        self._read_group()
         self.show_detail()
+
+    def _read_group(self) -> None:
+        """Read what is alike of the group under the cursor, also where its lines are not open."""
+        group = self.lines.group(self.rows.listing.current)
+        unread = [it for it in group.entries[:MOST_ALIKE] if it.key not in self._needs] if group else []
+
+        def done(needs: Mapping[str, Need]) -> None:
+            self._needs |= needs
+            self.show_detail()
+
+        if unread:
+            self.read("alike", lambda: self.records.describe(unread), done)
 
     def show_detail(self) -> None:
         group = self.lines.group(self.rows.listing.current)
@@ -169,16 +183,20 @@ class InboxScreen(Filtering, Handled, Waiting):
             super().show_detail()
         else:
             self.detail.show(self._alike(group))
+            if self.handler is not None:
+                self.query_one(Split).query(Panel).last().retitle(f"{self.handler.title}s")
             self._shown = ("", group.label)
             self.show_keys()
 
     def _alike(self, group: Group) -> Document:
         """Requests that are alike, a line each."""
-        known = [self._needs.get(entry.key) for entry in group.entries]
+        known = [self._needs.get(entry.key) for entry in group.entries[:MOST_ALIKE]]
         lines = [Field(need.when, need.object) for need in known if need is not None]
+        more = len(group.entries) - MOST_ALIKE
         return [
             Field(f"{group.label}: {count(len(group.entries))} alike"),
             *lines,
+            *([Field("", f"and {count(more)} more")] if more > 0 else []),
             Field("Next", "enter opens them one by one; a and d decide all of them together"),
         ]
 
@@ -268,7 +286,9 @@ class InboxScreen(Filtering, Handled, Waiting):
             panel, marked = self.query_one("#first", Panel), len(self.rows.listing.marked)
             panel.count({"": self.lines.total})
             place = f"{count(self.rows.listing.index + 1)} of {count(len(self.lines.keys))}"
-            filtered = f"filter: {self.filter_text}" if self.filter_text else ""
+            hidden = self.console_app.needs["inbox"] - self.lines.total
+            more = f" hides {count(hidden)}" if hidden > 0 else ""
+            filtered = f"filter: {self.filter_text}{more}" if self.filter_text else ""
             panel.foot(
                 f"{marked} marked" if marked else "",
                 place if self.lines.keys else "",

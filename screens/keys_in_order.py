@@ -7,14 +7,18 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from sb.screens.actions import ASKING_KEYS
 from textual import events
 from textual.app import App
 from textual.message_pump import MessagePump
-from textual.screen import Screen
+from textual.screen import ModalScreen, Screen
+from textual.widgets import Input
 
 from sb.base.sources import Clock
 
 STUCK_S = 1.0  # after which the next key no longer waits for one that is lost with its widget
+DROPPED = "what you typed with that key was dropped: it opened no dialog"
+BURST_S = 0.4  # between two keys of a burst at most: a person who looks at the answer takes longer
 LOOK_AGAIN_S, MOST_LOOKS = 0.02, 50  # while a decision is made: a key waits a second for it at most
 
 
@@ -25,6 +29,9 @@ class KeysInOrder(App[None]):
     the list and not the filter that `/` opens, and of `ab<backspace>c` the `c` was deleted: letters are taken by the box,
     and the others come back to the app later (docs/decisions/console.md).
 
+    A key that asks for a decision may open nothing, such as where there is nothing to approve. What is typed with it
+    then is its reason, and no command: the rest of that burst is dropped.
+
     Args:
         clock: tells how long a key has been under way.
     """
@@ -32,6 +39,8 @@ class KeysInOrder(App[None]):
     def __init__(self, clock: Clock, **more: Any) -> None:
         super().__init__(**more)
         self._clock = clock
+        self._burst_at: float | None = None  # of the newest key of a burst for which no dialog is there
+        self._dropping = False  # whether a part of that burst was dropped
         self._typed: deque[events.Key | events.Paste] = deque()
         self._handed_at: float | None = None  # when the key was handed on that is under way
         self._looks = 0  # in vain, whether the next key may be handed on
@@ -48,6 +57,24 @@ class KeysInOrder(App[None]):
     def drop_typed(self) -> None:
         """Forget the keys that wait: they were typed before anybody saw what is asked now."""
         self._typed.clear()
+
+    def _drops(self, event: events.Key | events.Paste) -> bool:
+        """True for text that was typed in one burst with a key that opened nothing; says so once."""
+        if isinstance(self.screen, ModalScreen):
+            on_the_way = self._burst_at is not None and getattr(self.screen, "holds_keys", False)
+            self._burst_at = event.time if on_the_way else None
+            return False
+        before, self._burst_at = self._burst_at, None
+        is_text = isinstance(event, events.Paste) or event.is_printable or event.key in ("enter", "backspace")
+        if before is not None and is_text and event.time - before < BURST_S:
+            if not self._dropping:
+                self.notify(DROPPED, timeout=3)
+            self._burst_at, self._dropping = event.time, True
+            return True
+        self._dropping = False
+        if isinstance(event, events.Key) and event.key in ASKING_KEYS and not isinstance(self.focused, Input):
+            self._burst_at = event.time
+        return False
 
     def decides(self) -> bool:
         """True if a decision is being made, after which the next key finds another record under the cursor."""
@@ -66,6 +93,8 @@ class KeysInOrder(App[None]):
         if 0 < waited < MOST_LOOKS:
             self._settle()  # the screen shows what was read first
             return
+        while self._typed and self._drops(self._typed[0]):
+            self._typed.popleft()
         self._handed_at = self._clock.monotonic() if self._typed else None
         if self._typed:
             target = self.focused or self.screen

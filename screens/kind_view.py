@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from sb.screens.document_view import DocumentView
-from sb.screens.panel import Panel
+from sb.screens.panel import Panel, Split
 from sb.screens.row_list import RowList
 from sb.screens.state.document import Document, fields_for
 from sb.screens.state.listing import row_of
@@ -59,6 +59,8 @@ class KindView(ListView[Item]):
         now = self.now()
         self.rows.put({key: row_of(self.kind, item, now) for key, item in self.known.items()})
         self.rows.show(list(self.known), self.empty)
+        split = self.query_one(Split)
+        split.leave_out(split.query(Panel).last(), empty=not items)
         self.go_to_wanted(references)
         self.show_current()
         self.show_status()

@@ -15,6 +15,7 @@ from sb.screens.row_list import RowList
 from sb.screens.searching import Searching
 from sb.screens.state.document import Field
 from sb.screens.state.events import event_rows
+from sb.screens.state.runs import CALL, Node, refused_call, start_of
 from sb.screens.state.search import LogSearch, Search, log_clause
 from sb.screens.tab_view import TabView
 from textual import on
@@ -26,7 +27,6 @@ from sb.base.fitting import count
 from sb.base.sources import MICROSECONDS
 from sb.base.text import counted
 from sb.base.values.frozen import mutable
-from sb.kernel.review.calls import RefusedFilter, next_refused
 from sb.kernel.review.log_verification import Verification, verify
 from sb.kernel.review.verification_record import (
     VerificationState,
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from sb.screens.state.listing import Row
     from sb.screens.state.records import Records
 
-    from sb.log.event_log import EventLog
 
 FILTER_HINT = "words, by:… since:7d kind:… agent:… tool:… amount>…"
 NO_HIT = "Nothing matches.\n\nesc clears the filter."
@@ -56,10 +55,13 @@ class ActivityView(Searching, Handled, TabView):
     """
 
     heading = "Activity"
+    place = "log"
     failure = "not done"
     over: ClassVar[type[LogFilter]]  # the events among which is looked
     columns: ClassVar[Sequence[Column]]
+    face: ClassVar[str] = "list"  # of events that these columns are of
     empty: ClassVar[str]
+    lists_calls: ClassVar[bool] = False  # each by its first event, rather than all events
 
     def __init__(self) -> None:
         super().__init__()
@@ -86,7 +88,7 @@ class ActivityView(Searching, Handled, TabView):
 
     def rows_of(self, records: Records, seqs: Sequence[int]) -> Mapping[int, Row]:
         """The lines of these rows of the log; called in a worker."""
-        return event_rows(records.log(), seqs)
+        return event_rows(records.log(), seqs, self.face)
 
     def new_search(self, text: str) -> LogSearch:
         return LogSearch(text, self.over, self.now())
@@ -94,14 +96,6 @@ class ActivityView(Searching, Handled, TabView):
     def now(self) -> int:
         """Microseconds since the epoch."""
         return int(self.records.clock.now() * MICROSECONDS)
-
-    def on_screen_resume(self, event: Any) -> None:
-        self.share_filter(self.console_app.activity_filter)
-        super().on_screen_resume(event)
-
-    def filter_changed(self) -> None:
-        self.console_app.activity_filter = self.filter_text
-        super().filter_changed()
 
     def show_found(self, notice: str) -> None:
         nothing = notice or NO_HIT if self.search.text else self.empty
@@ -124,21 +118,23 @@ class ActivityView(Searching, Handled, TabView):
 
     def action_next_waiting(self, by: int) -> None:
         """Go to the next call that was refused, or whose outcome is unknown, as far as the filter fits it."""
-        seq, text = self.rows.listing.current, self.search.text
+        seq, clause = self.rows.listing.current, log_clause(self.search.text, self.now())
         if seq is None:
             return
 
+        def work() -> int | None:
+            log = self.records.log("search")
+            start = start_of(log, Node(CALL, seq), by) if self.lists_calls else seq
+            found = refused_call(log, clause, start, by)
+            return found[self.lists_calls] if found else None
+
         def done(found: int | None) -> None:
-            if found is None:
-                self.console_app.say(f"no {'older' if by > 0 else 'newer'} call was refused")
+            if found is None or found == seq:
+                self.console_app.say("no other call was refused")
             else:
                 self.rows.select(found)
 
-        self.read("refused", lambda: self.next_refused(self.records.log("search"), text, seq, by), done)
-
-    def next_refused(self, log: EventLog, text: str, seq: int, by: int) -> int | None:
-        """The row of the nearest call that was refused or is unknown; called in a worker."""
-        return next_refused(log, RefusedFilter(more=log_clause(text, self.now())), seq, newer=by < 0)
+        self.read("refused", work, done)
 
     def action_export(self) -> None:
         """Write the rows that the filter lets through to a file."""

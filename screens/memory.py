@@ -29,6 +29,7 @@ from textual import on
 from textual.timer import Timer
 from textual.widget import Widget
 
+from sb.base.sources import MICROSECONDS
 from sb.kernel.authority.signing import Decider
 from sb.log.event import Subject
 from sb.memory.allowed_changes import allows
@@ -81,11 +82,10 @@ class MemoryScreen(Searching, Deciding, TabView):
         return self.query_one("#memories", RowList)
 
     def new_search(self, text: str) -> MemorySearch:
-        return MemorySearch(text)
+        return MemorySearch(text, int(self.records.clock.now() * MICROSECONDS))
 
     def show_found(self, notice: str) -> None:
-        if self.search.ranking is not None:
-            self.rows.put(self.search.ranking.headings())
+        self.rows.put(self.search.headings())
         self.rows.show(self.search.arranged(), notice or NO_HIT if self.search.text else EMPTY)
         if self._at_top:
             self._at_top = False

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from sb.screens.clicked import Parts
 from sb.screens.reading import safe
 from textual.app import App
 from textual.containers import Container
 from textual.content import Content
-from textual.events import Resize
+from textual.events import Click, Resize
 from textual.message import Message
 from textual.widget import Widget
 
@@ -16,6 +17,7 @@ from sb.base.fitting import count
 from sb.base.values.frozen import mutable
 
 WIDE, HIGH = 100, 30  # cells and lines of a terminal from which on panels have borders
+BEFORE_TITLE = 2  # cells of a rule before its title; a border has a corner too
 AROUND_TITLE = 6  # cells of a border that no title takes
 SHARES = 20  # the cells of a screen are divided by so many parts
 FIRST_WIDE, FIRST_HIGH = 11, 8  # of the first panel, beside and above the second
@@ -63,6 +65,14 @@ class Panel(Container):
         self._counts: dict[str, int] = {}
         self._foot = ""
         self._written = Content(""), Content("")
+        self._parts = Parts[str]()
+
+    def on_click(self, event: Click) -> None:
+        """A click on the name of a view shows that one."""
+        view = self._parts.at(event.x - (BEFORE_TITLE + has_borders(self.app)))
+        if event.widget is self and event.y == 0 and view not in (None, self.view):
+            self.show_view(view)
+            self.post_message(self.Viewed(self, view))
 
     def on_mount(self) -> None:
         self._write()
@@ -117,24 +127,23 @@ class Panel(Container):
         """
         names = list(self.views)
         first, last, active = 0, len(names), names.index(self.view)
-        shown = self._named(names)
-        while shown.cell_length > self.size.width - AROUND_TITLE - beside and last - first > 1:
+        self._parts = Parts(self._named(names))
+        while self._parts.text.cell_length > self.size.width - AROUND_TITLE - beside and last - first > 1:
             if active - first >= last - active:
                 first += 1
             else:
                 last -= 1
-            parts = ["… " if first else "", self._named(names[first:last]), " …" if last < len(names) else ""]
-            shown = Content.assemble(*parts)
-        return shown
+            left = [("… " if first else "", None), *self._named(names[first:last])]
+            self._parts = Parts([*left, (" …" if last < len(names) else "", None)])
+        return self._parts.text
 
-    def _named(self, names: Sequence[str]) -> Content:
-        parts: list[Content | str] = []
-        for view in names:
+    def _named(self, names: Sequence[str]) -> Iterator[tuple[Content | str, str | None]]:
+        for place, view in enumerate(names):
             active = len(self.views) > 1 and view == self.view
             title = safe(self.views[view], one_line=True)
             number = f" {count(self._counts[view])}" if view in self._counts else ""
-            parts += ["  " if parts else "", title.stylize("bold underline" if active else "bold"), number]
-        return Content.assemble(*parts)
+            yield "  " if place else "", None
+            yield Content.assemble(title.stylize("bold underline" if active else "bold"), number), view
 
 
 def has_borders(app: App[object]) -> bool:
@@ -169,6 +178,7 @@ class Split(Container):
         self._panels = (first, second)
         self._shares = shares
         self._full: Panel | None = None
+        self._empty: Panel | None = None
 
     def on_mount(self) -> None:
         self.share_out()
@@ -181,9 +191,15 @@ class Split(Container):
         wide = self.app.size.width >= WIDE
         share = self._shares.wide if wide else self._shares.high
         for panel, parts in zip(self._panels, (share, SHARES - share), strict=True):
-            panel.display = self._full in (None, panel)
+            panel.display = self._full in (None, panel) and panel is not self._empty
             panel.styles.width = f"{parts}fr" if wide else "1fr"
             panel.styles.height = "1fr" if wide else f"{parts}fr"
+
+    def leave_out(self, panel: Panel, *, empty: bool) -> None:
+        """Give the other panel all the room while there is nothing to show in this one."""
+        before, self._empty = self._empty, panel if empty else None
+        if before is not self._empty:
+            self.share_out()
 
     def move(self, by: int) -> None:
         """Move what is between the panels by so many parts."""

@@ -265,6 +265,8 @@ class RowList(Toned, can_focus=True):
     def on_click(self, event: events.Click) -> None:
         index = self.scroll_offset.y + event.y - self._top
         if event.y >= self._top and index < len(self.listing.keys):
+            if index == self.listing.index:  # the second click, or a tap on the line that is read
+                self.action_open()
             self._move(index)
 
 

@@ -18,16 +18,20 @@ from sb.screens.state.runs import (
     Node,
     RunRows,
     Tree,
+    calls_of,
     grown,
     node_of,
     path_to,
     refused_call,
+    start_of,
 )
+from sb.screens.state.search import run_clause
 from sb.screens.tab_view import TabView
 from textual import on
 from textual.widget import Widget
 
-from sb.kernel.review.runs import RunFilter, first_event
+from sb.base.sources import MICROSECONDS
+from sb.kernel.review.runs import EVERY_RUN, first_event
 from sb.present.runs import RUN
 
 EMPTY = "No runs yet. What agents do appears here as it happens.\n\nsb demo makes some."
@@ -48,9 +52,10 @@ class RunsScreen(Filtering, Handled, TabView):
         self.sessions = Tree()
         self._open: frozenset[Node] = frozenset()
         self._wanted: Node | None = None  # for the cursor, once it is in the list
+        self._wanted_runs = EVERY_RUN
 
     def body(self) -> Iterable[Widget]:
-        box = self.filter_box("words, host:… project:… session:… agent:… run:… tool:…")
+        box = self.filter_box("words, agent:… host:… project:… session:… tool:… since:7d")
         rows = RowList(RUN.columns["list"], id="runs")
         yield self.split(self.views_panel(box, rows), Panel(DocumentView(id="run"), title="Session"))
 
@@ -73,7 +78,7 @@ class RunsScreen(Filtering, Handled, TabView):
         return None if key is None else node_of(key)
 
     def refresh_records(self) -> None:
-        tree, opened, wanted = self.sessions, self._open, RunFilter.parse(self.filter_text)
+        tree, opened, wanted = self.sessions, self._open, self._wanted_runs
         self.read("runs", lambda: grown(self.records.log("runs"), tree, wanted, opened), self._show)
 
     def _show(self, tree: Tree) -> None:
@@ -114,6 +119,7 @@ class RunsScreen(Filtering, Handled, TabView):
             self.refresh_records()
 
     def filter_changed(self) -> None:
+        self._wanted_runs = run_clause(self.filter_text, int(self.records.clock.now() * MICROSECONDS))
         self.sessions = Tree()
         self.refresh_records()
 
@@ -131,18 +137,19 @@ class RunsScreen(Filtering, Handled, TabView):
 
     def action_next_waiting(self, by: int) -> None:
         """Go to a call that was refused, or whose outcome is unknown."""
-        node, words = self.node, self.filter_text
+        node, tree = self.node, self.sessions if self.filter_text else None
 
         def work() -> tuple[Node, list[Node]] | None:
             log = self.records.log("runs")
-            found = refused_call(log, words, node, by)
-            return (found, path_to(log, found.first)) if found else None
+            among = calls_of(log, tree) if tree else EVERY_RUN
+            found = refused_call(log, among, start_of(log, node, by), by)
+            return (Node(CALL, found[1]), path_to(log, found[1])) if found else None
 
         self.read("refused", work, self._reveal)
 
     def _reveal(self, found: tuple[Node, list[Node]] | None) -> None:
         if found is None:
-            self.console_app.say("No call was refused.")
+            self.console_app.say("no call was refused")
             return
         self._wanted, above = found
         self._open |= set(above)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from sb.screens.actions import ACTIONS, DECIDE, EVERYWHERE, LISTS, PANELS, Action, actions, bindings
-from sb.screens.chrome import KeyLine, TabLine, TroubleLine
+from sb.screens.chrome import TOUCHED_BELOW, KeyLine, TabLine, TouchLine, TroubleLine
 from sb.screens.document_view import DocumentView
 from sb.screens.panel import HIGH, WIDE, Panel, Split
 from sb.screens.reading import Reading, trouble_of
@@ -51,8 +51,11 @@ class Section(Reading, Screen[None]):
         yield TabLine(self.app.current_mode)
         yield from self.body()
         yield TroubleLine()
-        shown = actions(*self.parts, EVERYWHERE)
-        yield KeyLine([action for action in shown if action.footer and self.console_app.allows(action)])
+        shown = [it for it in actions(*self.parts, EVERYWHERE) if self.console_app.allows(it)]
+        touched = TouchLine(shown)
+        touched.display = self.app.size.width < TOUCHED_BELOW
+        yield touched
+        yield KeyLine([action for action in shown if action.footer])
 
     def _class_by_size(self) -> None:
         """Textual sets these classes after the first layout, which styles every widget once more."""
@@ -108,6 +111,8 @@ class Section(Reading, Screen[None]):
             impossible = frozenset(action.id for action in actions(*self.parts) if not self.possible(action))
             for keys in self.walk_children(KeyLine):  # none before the screen is composed
                 keys.show(impossible, self.labels())
+            for touched in self.walk_children(TouchLine):
+                touched.show(impossible)
 
     def after_read(self) -> None:
         self.show_keys()
@@ -157,6 +162,8 @@ class Section(Reading, Screen[None]):
             self.refresh_records()
 
     def on_resize(self, event: Resize) -> None:
+        for touched in self.walk_children(TouchLine):
+            touched.display = event.size.width < TOUCHED_BELOW
         self.show_status()
 
     def show_status(self) -> None:

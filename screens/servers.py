@@ -11,12 +11,13 @@ from sb.screens.actions import LISTS, PANELS, RECORDS, bindings
 from sb.screens.kind_view import KindView
 
 from sb.hosts.install.records import installed_hosts
-from sb.hosts.server_approvals import ServerState, server_states
+from sb.hosts.server_approvals import server_states
 from sb.kernel.approvals.decisions import Approvals
-from sb.present.rules import SERVER, ShownServer
+from sb.kernel.calls.servers import ServerState
+from sb.present.rules import SERVER
 
 
-class ServersScreen(KindView[ShownServer]):
+class ServersScreen(KindView[ServerState]):
     """MCP servers in the settings of installed hosts, as they hold for the folder that the console was started in."""
 
     name_ = "servers"
@@ -28,27 +29,21 @@ class ServersScreen(KindView[ShownServer]):
     empty = "No MCP servers in the settings of your hosts here.\n\nsb approvals servers HOST lists those of another folder."
     BINDINGS = bindings("servers")
 
-    def read_items(self) -> Sequence[ShownServer]:
+    def read_items(self) -> Sequence[ServerState]:
         config = self.records.config
         queue = Approvals(self.records.log("rows"), self.records.authority())
         here = Path.cwd()
         return [
-            _shown(host, state)
+            state
             for host in installed_hosts(config.home)
             for state in server_states(queue, config, host, os.environ, here)
         ]
 
-    def reference(self, item: ShownServer) -> str:
-        return f"{item.host} {item.name}"
+    def reference(self, item: ServerState) -> str:
+        return f"{item.host} {item.server.name}"
 
     def command(self) -> str:
         if self.current is None:
             return ""
-        name = shlex.quote(self.current.name)
+        name = shlex.quote(self.current.server.name)
         return f"sb approvals servers {self.current.host} --approve {name} --reason WHY"
-
-
-def _shown(host: str, state: ServerState) -> ShownServer:
-    starts = "\n".join(state.server.entries) or str(state.server.configured)
-    grant = state.grant.id if state.grant else ""
-    return ShownServer(state.server.name, host, starts, grant, str(state.server.digest))

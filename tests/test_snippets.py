@@ -1,4 +1,4 @@
-"""Whatever a document shows has been run: each page's Python blocks, in one namespace; of some each alone."""
+"""Whatever a document shows has been run: each page's Python blocks, in one namespace, and each alone."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from types import CodeType
 
 import pytest
 
@@ -15,7 +16,6 @@ from sb.config import check, render_example
 
 ROOT = Path(__file__).parents[1]
 GROUPS_AND_SETTINGS = set(re.findall(r"^#?(\w+):", render_example(), re.MULTILINE))
-COPIED = ("memory.md",)  # pages whose blocks run alone, too
 PAGES = [
     page
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -49,27 +49,26 @@ def process_of_a_page(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[N
         yield
 
 
+def blocks(page: Path) -> Iterator[tuple[int, CodeType]]:
+    """Yield each Python block of a page, compiled with the page's line numbers, and the line before its first."""
+    text = page.read_text(encoding="utf-8")
+    for match in re.finditer(r"```python\n(.*?)```", text, re.DOTALL):
+        line = text[: match.start()].count("\n") + 1
+        yield line, compile("\n" * line + match[1], str(page), "exec")
+
+
 @pytest.mark.usefixtures("process_of_a_page")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_python_of_a_page_runs(page: Path) -> None:
-    text = page.read_text(encoding="utf-8")
     namespace: dict[str, object] = {"__name__": page.stem}
-    for match in re.finditer(r"```python\n(.*?)```", text, re.DOTALL):
-        line = text[: match.start()].count("\n") + 1
-        exec(compile("\n" * line + match[1], str(page), "exec"), namespace)
-
-
-def copied_blocks() -> Iterator[tuple[Path, int, str]]:
-    for page in (page for page in PAGES if page.name in COPIED):
-        text = page.read_text(encoding="utf-8")
-        for match in re.finditer(r"```python\n(.*?)```", text, re.DOTALL):
-            yield page, text[: match.start()].count("\n") + 1, match[1]
+    for _, block in blocks(page):
+        exec(block, namespace)
 
 
 @pytest.mark.usefixtures("process_of_a_page")
 @pytest.mark.parametrize(
-    ("page", "line", "block"),
-    [pytest.param(*block, id=f"{block[0].name}:{block[1]}") for block in copied_blocks()],
+    ("page", "block"),
+    [pytest.param(page, block, id=f"{page.name}:{line}") for page in PAGES for line, block in blocks(page)],
 )
-def test_a_block_of_a_page_runs_alone_when_it_is_copied(page: Path, line: int, block: str) -> None:
-    exec(compile("\n" * line + block, str(page), "exec"), {"__name__": page.stem})
+def test_a_block_of_a_page_runs_alone_when_it_is_copied(page: Path, block: CodeType) -> None:
+    exec(block, {"__name__": page.stem})

@@ -14,11 +14,13 @@ from statistics import median
 RUNS = 15
 BAR = 3.0
 HELPED_BAR = 1.5  # of bare interpreters in the environment of the wheel
+CONFINED_BAR = 4.0  # of them: a profile is made, commands that begin are looked for, and the tree is stored
 SEARCH_BAR = 6.0
 STARTING_S, BETWEEN_S = 2.0, 0.1
 SESSION_BAR = (
     6.0  # of what comes once in a session: memory is loaded for it, at the end with what makes vectors
 )
+_LINE = "source /nowhere 2>/dev/null || true && eval true < /dev/null && pwd -P >| /dev/null"
 
 
 def report(python: Path, folder: Path) -> Iterator[str]:
@@ -71,6 +73,15 @@ def report(python: Path, folder: Path) -> Iterator[str]:
     yield from _helped(python, hook, payload, next(use_ids), once, home)
 
 
+def _repository(folder: Path) -> Path:
+    """Make a folder a repository of 300 files; returns one of them."""
+    for number in range(300):
+        (folder / f"{number}.py").write_text(str(number), "utf-8")
+    subprocess.run(["git", "init", "-q", folder], check=True)
+    subprocess.run(["git", "-C", folder, "add", "."], check=True)
+    return folder / "0.py"
+
+
 def _helped(
     python: Path,
     hook: list[str],
@@ -85,24 +96,38 @@ def _helped(
         once(hook, payload("PreToolUse", first, "Read"), env)
         once(search, None, env)
         time.sleep(STARTING_S)
-    calls = [("PreToolUse", "Read"), ("PreToolUse", "Bash"), ("PostToolUse", "Bash")]
-    names = [f"sb hook with the helper, {event} {tool}" for event, tool in calls]
-    timed: dict[str, list[tuple[float, float]]] = {
-        name: [] for name in (*names, "sb memory search with the helper")
+    settings = json.loads((Path(env["HOME"]) / ".claude" / "settings.json").read_text("utf-8"))
+    confined = env | settings["env"]  # as the host has it, which starts commands in confinement
+    calls = [
+        ("PreToolUse", "Read", env, 0),
+        ("PreToolUse", "Bash", env, 1),
+        ("PostToolUse", "Bash", env, 1),
+        ("PreToolUse", "Bash", confined, 2),
+        ("PostToolUse", "Bash", confined, 2),
+    ]
+    bars = {
+        f"sb hook{' (confined)' if given is confined else ''} with the helper, {event} {tool}": (
+            CONFINED_BAR if given is confined else HELPED_BAR
+        )
+        for event, tool, given, _ in calls
     }
+    bars["sb memory search with the helper"] = SEARCH_BAR
+    timed: dict[str, list[tuple[float, float]]] = {name: [] for name in bars}
+    changed = _repository(Path(env["HOME"]) / "shop")
     for use_id in range(first, first + RUNS):
-        for name, (event, tool) in zip(names, calls, strict=True):
-            # What is read has an id of its own; a command's end follows its beginning.
-            given = payload(event, 2 * use_id + (tool == "Bash"), tool)
-            timed[name].append((once(hook, given, env), once(bare, None, env)))
+        for name, (event, tool, given, number) in zip(bars, calls, strict=False):
+            # A command's end follows its beginning, with its id.
+            timed[name].append(
+                (once(hook, payload(event, 3 * use_id + number, tool), given), once(bare, None, env))
+            )
+            if given is confined and event == "PreToolUse":
+                changed.write_text(str(use_id), "utf-8")
+                once([confined["CLAUDE_CODE_SHELL_PREFIX"], _LINE], None, confined)
             time.sleep(BETWEEN_S)
         timed["sb memory search with the helper"].append((once(search, None, env), once(bare, None, env)))
         time.sleep(BETWEEN_S)
     for name, pairs in timed.items():
         ours, theirs = (median(pair[side] for pair in pairs) for side in (0, 1))
-        ratio, bar = (
-            median(ours / theirs for ours, theirs in pairs),
-            SEARCH_BAR if "search" in name else HELPED_BAR,
-        )
+        ratio, bar = median(ours / theirs for ours, theirs in pairs), bars[name]
         verdict = f"bar {bar:g}x  {'ok' if ratio <= bar else 'OVER'}"
         yield f"{name:<44} {ours:>9.0f} ms   python -c pass {theirs:>26.0f} ms   {ratio:>5.2f}x  {verdict}"

@@ -43,7 +43,7 @@ def fill(log: EventLog, count: int) -> None:
             reasons = [
                 {
                     "rule": "destructive",
-                    "reason": f"{tool} is destructive, so a person must approve each call",
+                    "reason": f"{tool} can destroy or change for good, so a person must approve each call",
                 }
             ]
             payload = json.dumps(

@@ -83,6 +83,12 @@ class RunSummary:
         counting = [case for case in self.cases if case.counts]
         return sum(case.holds for case in counting) / len(counting) if counting else None
 
+    @property
+    def holding(self) -> str:
+        """The cases that hold, of those that count: `8 of 10 hold`."""
+        counting = [case for case in self.cases if case.counts]
+        return f"{sum(case.holds for case in counting)} of {len(counting)} hold"
+
     def pass_at(self, k: int) -> float | None:
         """pass@k: the chance that of k attempts at least one passes, the mean over cases (Chen et al. 2021, eq. 1)."""
         return self._mean(k, lambda n, c: 1 - comb(n - c, k) / comb(n, k))

@@ -4,36 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from sb.base.text import counted, nearest
 from sb.errors import NotFoundError
-from sb.hosts.hooks.event import Server
 from sb.hosts.registry import WITH_SERVERS
 from sb.hosts.servers import configured_servers
+from sb.kernel.calls.servers import Server, ServerState
 
 if TYPE_CHECKING:
     from sb.config import Config
     from sb.kernel.approvals.decisions import Approvals
     from sb.kernel.authority.signing import Decider
     from sb.kernel.calls.approval import Grant
-
-
-class ServerState(NamedTuple):
-    """A configured server, and the grant that approves it as it is now, or None."""
-
-    server: Server
-    grant: Grant | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """The state as plain JSON."""
-        return {
-            "server": self.server.name,
-            "configured": self.server.configured,
-            "entries": list(self.server.entries),
-            "digest": self.server.digest,
-            "grant": self.grant.id if self.grant else None,
-        }
 
 
 def server_steps(host: str, waiting: Sequence[Server]) -> list[str]:
@@ -64,7 +47,8 @@ def server_states(
         if (grant.agent, grant.tool_id, grant.fingerprint) == (host, MCP, fingerprint)
     }
     return [
-        ServerState(server, grants.get(server.grant_key)) for server in configured_servers(host, env, cwd)
+        ServerState(server, grants.get(server.grant_key), host)
+        for server in configured_servers(host, env, cwd)
     ]
 
 

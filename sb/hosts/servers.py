@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 
 from sb.base.secrets.redaction import one_line, redact
 from sb.base.values.canonical import NotCanonical, canonical_bytes, digest
-from sb.hosts.hooks.event import NativeCall, Server
+from sb.hosts.hooks.event import NativeCall
 from sb.hosts.registry import WITH_SERVERS
+from sb.kernel.calls.servers import Server
 
 LARGEST = 64 << 20  # bytes of a settings file
 LONGEST_SHOWN = 200  # characters of a command or address

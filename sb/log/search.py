@@ -6,10 +6,9 @@ through from its end in growing steps instead, so that the newest hits come at o
 
 from __future__ import annotations
 
-import string
 from array import array
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from sb.base.values.frozen import frozen
 from sb.log.event import EVENT_COLUMNS, Event
@@ -17,66 +16,28 @@ from sb.log.event_log import EventLog
 
 FIRST_STEP = 2_000  # rows of the log
 LONGEST_STEP = 20_000
-MOST_WORDS = 100  # of a filter; SQLite refuses conditions that are much deeper
-_HEX = frozenset(string.hexdigits)
 Clause = tuple[str, tuple[Any, ...]]
 
 
 @frozen
 class LogFilter:
-    """Filter on events: texts in certain columns, and words anywhere, payload included. ASCII case is
-    ignored, as SQLite does it.
+    """Condition on events: what always holds of those of one sort, and what a person asked for.
 
-    FIELDS says what a term `field:text` looks in, ANYWHERE what a word does besides that, as SQL over the events.
+    Args:
+        more: such as `sb.operator.filters.Filter.log` gives.
     """
 
-    FIELDS: ClassVar[dict[str, str]] = {
-        "kind": "kind",
-        "agent": "agent",
-        "tool": "tool_id",
-        "run": "run_id",
-        "call": "call_id",
-    }
-    ANYWHERE: ClassVar[tuple[str, ...]] = ("payload",)
+    ALWAYS: ClassVar[str] = "1"
 
-    terms: tuple[tuple[str, str], ...] = ()
-    words: tuple[str, ...] = ()
-    more: Clause = ("1", ())  # that has to hold besides
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """From words and `field:text` terms; the fields are those of FIELDS, and any other colon is part of a word."""
-        terms: list[tuple[str, str]] = []
-        words: list[str] = []
-        for word in text.split()[:MOST_WORDS]:
-            field, _, wanted = word.partition(":")
-            if field in cls.FIELDS and wanted:
-                terms.append((field, wanted))
-            else:
-                words.append(word)
-        return cls(tuple(terms), tuple(words))
+    more: Clause = ("1", ())
 
     def __bool__(self) -> bool:
-        return bool(self.terms or self.words or self.more[1])
+        return self.more[0] != "1"
 
     def condition(self) -> Clause:
         """The SQL condition and its parameters."""
-        clauses = [contains(text, self.FIELDS[field]) for field, text in self.terms]
-        clauses += [*map(self.word, self.words), self.more]
-        return (
-            " AND ".join(sql for sql, _ in clauses) or "1",
-            tuple(parameter for _, parameters in clauses for parameter in parameters),
-        )
-
-    def word(self, word: str) -> Clause:
-        """The clause for one word; a possible part of a digest has to begin one there, or a word."""
-        columns, texts = contains(word, *self.FIELDS.values())
-        anywhere, more = contains(word, *self.ANYWHERE)
-        if _HEX.issuperset(word):
-            begins = " OR ".join(f"lower({column}) GLOB ?" for column in self.ANYWHERE)
-            anywhere = f"({anywhere} AND ({begins}))"
-            more += (f"*[^0-9a-f]{word.lower()}*",) * len(self.ANYWHERE)
-        return f"({columns} OR {anywhere})", texts + more
+        sql, parameters = self.more
+        return f"{self.ALWAYS} AND {sql}", parameters
 
 
 def contains(text: str, *columns: str) -> Clause:

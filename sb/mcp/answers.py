@@ -52,6 +52,7 @@ def memory_answer(memory: Memory) -> Remembered:
     text = (
         f"{memory.content}\nWhy: {detail}" if detail and str(detail) not in memory.content else memory.content
     )
+    text = "\nRestated as: ".join((text, *memory.restated))
     return Remembered(
         id=memory.id,
         kind=memory.category or memory.kind,

@@ -11,21 +11,19 @@ import string
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from operator import neg
-from typing import ClassVar
 
 from sb.base.values.frozen import frozen
-from sb.log.search import Clause, LogFilter, contains, windows
+from sb.log.search import Clause, contains, windows
 from sb.memory.ranking.terms import words
 from sb.protocols.types.vocabulary import FADING, STRONG, WEAK
 from sb.store.database import Database
 from sb.store.index.full_text import WordIndex
 from sb.store.records.columns import QUARANTINED
-from sb.store.records.places import Places
 from sb.store.records.store import RecordStore
 
 ENOUGH = 100  # hits to begin with
+PROTECTED = "protected"  # beside the states of a record
 MOST_CHANGES = 1_000  # more changed records than that are looked for anew
 _TIERS = (
     f"CASE WHEN r.strength >= {STRONG} THEN 'strong' WHEN r.strength >= {FADING} THEN 'fading'"
@@ -35,51 +33,59 @@ _LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)  # as SQL
 _WORD = frozenset(string.ascii_lowercase + string.digits)
 
 
-class RecordFilter(LogFilter):
-    """A filter of records: values of columns, and words that begin a word of the text."""
+# SQL for what a record `r` is filtered by; of its states each is one.
+RECORD_FIELDS: dict[str, tuple[str, ...]] = {
+    "kind": ("r.kind",),
+    "stack": ("(SELECT stack FROM places WHERE id = r.place)",),
+    "scope": ("(SELECT scope FROM places WHERE id = r.place)",),
+    "agent": ("r.agent",),
+    "strength": (_TIERS,),
+    "state": (
+        "r.state",
+        f"iif(r.protected, '{PROTECTED}', '')",
+        "iif(r.kind = 'suggestion', coalesce(r.category, ''), '')",
+    ),
+}
 
-    FIELDS: ClassVar[dict[str, str]] = {
-        "kind": "r.kind",
-        "stack": "(SELECT stack FROM places WHERE id = r.place)",
-        "scope": "(SELECT scope FROM places WHERE id = r.place)",
-        "agent": "r.agent",
-        "strength": _TIERS,
-        "state": "r.state || iif(r.protected, ' protected', '') || iif(r.kind = 'suggestion', ' ' || r.category, '')",
-    }
+
+@frozen
+class RecordFilter:
+    """A filter of records: words that begin a word of the text, and a condition besides."""
+
+    words: tuple[str, ...] = ()
+    more: Clause = ("1", ())
+
+    def __bool__(self) -> bool:
+        return bool(self.words) or self.more[0] != "1"
 
     def condition(self) -> Clause:
-        """The rarest word, which is often the longest, is looked for first."""
-        return LogFilter.condition(replace(self, words=tuple(sorted(self.words, key=len, reverse=True))))
-
-    def word(self, word: str) -> Clause:
-        """Its letters are looked for first, then whether a word begins with them: the costly pattern is tried last."""
-        sql, (letters,) = contains(word, "r.text")
-        sql = f"(r.state <> '{QUARANTINED}' AND {sql})"  # whose words only the review shows
-        word = word.translate(_LOWER)
-        if word[0] not in _WORD:
-            return sql, (letters,)
-        pattern = "".join(f"[{item}]" if item in "*?[" else item for item in word)
-        begins = "r.text LIKE ? ESCAPE '\\' OR ' ' || lower(r.text) GLOB ?"
-        return f"({sql} AND ({begins}))", (letters, f"% {letters[1:]}", f"*[^a-z0-9]{pattern}*")
+        """The SQL condition on records `r`; the rarest word, which is often the longest, is looked for first."""
+        clauses = [*map(word_clause, sorted(self.words, key=len, reverse=True)), self.more]
+        return " AND ".join(sql for sql, _ in clauses), tuple(it for _, values in clauses for it in values)
 
     def sql(self) -> Clause:
         """The condition without the words, for a search that ranks."""
-        return LogFilter.condition(replace(self, words=())) if self.terms else ("", ())
+        return self.more if self.more[0] != "1" else ("", ())
 
     @property
     def question(self) -> str:
         """The words, for a search that ranks."""
         return " ".join(self.words)
 
-    def places(self, places: Places) -> tuple[int, ...]:
-        """The places in which anything can fit."""
-        asked = [(field, text.lower()) for field, text in self.terms if field in ("scope", "stack")]
-        known = places.all().items()
-        return tuple(
-            number
-            for number, place in known
-            if all(text in getattr(place, field).lower() for field, text in asked)
-        )
+
+def word_clause(word: str) -> Clause:
+    """That a word of the text begins so.
+
+    Its letters are looked for first, then whether a word begins with them: the costly pattern is tried last.
+    """
+    sql, (letters,) = contains(word, "r.text")
+    sql = f"(r.state <> '{QUARANTINED}' AND {sql})"  # whose words only the review shows
+    word = word.translate(_LOWER)
+    if word[0] not in _WORD:
+        return sql, (letters,)
+    pattern = "".join(f"[{item}]" if item in "*?[" else item for item in word)
+    begins = "r.text LIKE ? ESCAPE '\\' OR ' ' || lower(r.text) GLOB ?"
+    return f"({sql} AND ({begins}))", (letters, f"% {letters[1:]}", f"*[^a-z0-9]{pattern}*")
 
 
 @frozen

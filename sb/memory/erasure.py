@@ -117,7 +117,9 @@ def _found(space: Space, uids: Sequence[str]) -> list[Row]:
         if row is None:
             raise NotFoundError(f"no memory {uid!r}", "sb memory search finds ids")
         rows.append(row)
-    return rows
+    texts = space.evidence.texts([row["id"] for row in rows])  # they say the same
+    known = {row["id"] for row in rows}
+    return [*rows, *space.records.rows([number for number in texts if number not in known])]
 
 
 def _states(space: Space, row: Row) -> Iterator[Row]:

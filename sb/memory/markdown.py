@@ -63,7 +63,7 @@ def _of_place(space: Space, number: int, place: Place, leaves: Condition) -> Ite
         heading = ""
         after = 0
         while rows := list(space.records.select(f"{where} AND r.id > ?", (*values, after), limit=_PAGE)):
-            yield from (_item(space.memory(row)) for row in rows)
+            yield from (_item(space.whole_memory(row)) for row in rows)
             after = rows[-1]["id"]
 
 
@@ -85,6 +85,7 @@ def _item(memory: Memory) -> str:
     known += [f"tags {', '.join(memory.tags)}"] if memory.tags else []
     origins = memory.details.get("derived_from")
     known += [f"from {', '.join(origins)}"] if origins else []
+    known += [f"restated as {text}" for text in memory.restated]
     return f"- {content}\n  ({escaped('; '.join(known))}; {memory.id})\n"
 
 

@@ -78,6 +78,7 @@ class Dossier(View):
         before: the texts before it in its session, by which it is found too, the nearest first.
         neighbours: what it is related to. made_of_it: ids of what was derived from it.
         evidence_n: observations behind its confidence. evidence_count: restatements and outcomes that are on record.
+        restatements: the texts that were merged into it, oldest first, and how many these are.
         evidence: the latest of these first: when, whose, from which source, and how much it counted.
         read: how often it reached an agent's context. reads: when, whose and for which question, the latest first.
     """
@@ -93,6 +94,8 @@ class Dossier(View):
     neighbours: tuple[Neighbour, ...]
     made_of_it: tuple[str, ...]
     evidence_count: int
+    restatements: tuple[Memory, ...]
+    restatement_count: int
     evidence: tuple[Mapping[str, Any], ...]
     read: int
     reads: tuple[Mapping[str, Any], ...]
@@ -217,7 +220,7 @@ def show(space: Space, row: Row, places: Sequence[int]) -> Dossier:
     sources = space.vectors.sources([number])
     evidence, evidence_count = space.evidence.latest(number, MOST_LISTED)
     return Dossier(
-        memory=space.memory(row),
+        memory=space.whole_memory(row, MOST_LISTED),
         stack=space.places.numbered(row["place"]).stack,
         state=row["state"],
         version=row["version"],
@@ -228,6 +231,8 @@ def show(space: Space, row: Row, places: Sequence[int]) -> Dossier:
         neighbours=neighbourhood(space, row, places).neighbours,
         made_of_it=tuple(item["uid"] for item in space.records.rows(made) if item["place"] in places),
         evidence_count=evidence_count,
+        restatements=space.restatements(row, MOST_LISTED),
+        restatement_count=len(space.evidence.texts([number])),
         evidence=tuple(
             {name: value for name, value in item._asdict().items() if name != "session"} for item in evidence
         ),

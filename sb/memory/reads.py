@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # a process that asks one question has no need of them
     from sb.memory.provenance import Change, Origin
 
 MOST_CONTEXT = 10
+MOST_RESTATED = 20  # texts of one memory that are shown
 
 
 class Reads(Prospective):
@@ -117,7 +118,8 @@ class Reads(Prospective):
         Raises:
             NotFoundError: there is none that this agent sees.
         """
-        found = self.space.memory(self._visible_row(record, states=None))
+        row = self._visible_row(record, states=None)
+        found = self.space.whole_memory(row, MOST_RESTATED)
         self.writer.note_read("get", [found])
         return found
 

@@ -9,7 +9,7 @@ from sb.config.memory import Memory as Settings
 from sb.config.scope_patterns import ANY
 from sb.memory.space import Space
 from sb.memory.views import View
-from sb.store.records.columns import ERASED, Row
+from sb.store.records.columns import ERASED, SUPERSEDED, Row
 
 _AT_ONCE = 1_000  # records
 
@@ -64,4 +64,11 @@ def _due(space: Space, settings: Settings, row: Row, now: float) -> Overdue | No
     if due_at > now:
         return None
     rule = ", ".join(pattern if name == ANY else f"{pattern}/{name}" for pattern in answer.patterns)
-    return Overdue(row["uid"], row["kind"], row["category"], scope, rule, due_at, bool(row["protected"]))
+    protected = bool(row["protected"]) or (row["state"] == SUPERSEDED and _of_protected(space, row))
+    return Overdue(row["uid"], row["kind"], row["category"], scope, rule, due_at, protected)
+
+
+def _of_protected(space: Space, row: Row) -> bool:
+    """True for a restatement of a protected memory."""
+    memories = space.evidence.memories_of([row["id"]]).values()
+    return any(memory["protected"] for memory in space.records.rows([*memories]))

@@ -153,7 +153,7 @@ def salient(
             given = {f"salience.{name}": (value, weight * share) for name, (value, weight) in terms.items()}
             shown = {**(shown or {}), **given}
         value = mean.of(_values(row, times, now, 0.0), known)
-        moved.append(Ranked(ranked.id, ranked.score + unit * value, shown))
+        moved.append(Ranked(ranked.id, ranked.score + unit * value, shown, ranked.restatement))
     moved.sort(key=lambda one: (-one.score, one.id))
     return moved
 

@@ -17,6 +17,7 @@ from sb.memory.ranking.fusion import fuse
 from sb.memory.ranking.match_query import WordQuery, word_query
 from sb.memory.ranking.questions import Query, understand
 from sb.memory.ranking.rank import Ranked, rank
+from sb.memory.ranking.terms import match_expression
 from sb.memory.ranking.weights import Weights
 from sb.memory.ranking.weights import weights as fitted
 from sb.memory.salience import IN_SEARCH, JUDGED_BY, configured, in_reach, salient
@@ -24,8 +25,9 @@ from sb.memory.space import Space
 from sb.memory.views import Hit, Memory
 from sb.store.embedding.selection import NoEmbedder
 from sb.store.index.full_text import in_view
-from sb.store.records.columns import Row
+from sb.store.records.columns import SUPERSEDED, Row
 from sb.store.records.descriptors import ASIDE, DESCRIPTORS
+from sb.store.records.evidence import IS_RESTATEMENT
 
 if TYPE_CHECKING:
     from sb.store.embedding.embedder import Vectors
@@ -133,14 +135,15 @@ class Searcher:
             weights: of features by name, by default the fitted ones. fusion: order by rank fusion (k = 60) instead.
             explain: also say what each feature gave.
         """
-        asked, candidates = self.candidates(query, places, filters)
+        asked, candidates, memories = self._named(query, places, filters)
         if fusion:
-            return fuse(candidates.legs, explain=explain)
+            return by_memory(fuse(candidates.legs, explain=explain), memories)
         space = self._space
         used = weights or fitted(vectors=not self.vector_search_disabled_reason)
         ranked = rank(
             asked, candidates, space.statistics, used, space.lexicon, space.words.texts, explain=explain
         )
+        ranked = by_memory(ranked, memories)
         return self._related(ranked, places, filters) if space.settings.spreading else ranked
 
     def _related(self, ranked: list[Ranked], places: Sequence[int], filters: Predicate) -> list[Ranked]:
@@ -159,6 +162,13 @@ class Searcher:
         self, query: str, places: Sequence[int], filters: Predicate = NO_FILTERS
     ) -> tuple[Query, Candidates]:
         """The question as it is understood, and what words and meaning name for it, by number."""
+        asked, found, _ = self._named(query, places, filters)
+        return asked, found
+
+    def _named(
+        self, query: str, places: Sequence[int], filters: Predicate
+    ) -> tuple[Query, Candidates, dict[int, int]]:
+        """The same, and the memories of those candidates that are restatements."""
         filters = self._seen(filters, places)
         speakers = self._space.places.speakers(places)
         asked = understand(query, speakers, speakers)
@@ -174,14 +184,39 @@ class Searcher:
         beside = self._beside(list(best), known, places, filters) if speakers else []
         if vector is not None and beside:
             similar |= self._space.vectors.cosines(*vector, beside)
-        return asked, self._candidates(legs, similar, beside)
+        memories = self._restatements(asked, places, filters)
+        if memories:  # a restatement means what its memory means
+            legs["words"] = [*legs["words"], *memories]
+            if vector is not None:
+                near = self._space.vectors.cosines(*vector, list(memories.values()))
+                similar |= {text: near.get(memory, 0.0) for text, memory in memories.items()}
+        return asked, self._candidates(legs, similar, beside), memories
+
+    def _restatements(self, asked: Query, places: Sequence[int], filters: Predicate) -> dict[int, int]:
+        """The restatements that words name, with their memories, as far as those meet the filters."""
+        space = self._space
+        terms = list(dict.fromkeys((*asked.terms(spoken=False), *asked.terms(spoken=True))))
+        if not terms or not places:
+            return {}
+        hidden, values = space.reader.left_out(places)
+        where = f"{IS_RESTATEMENT} AND NOT ({hidden or 0})"
+        expression = match_expression(terms, places, state=SUPERSEDED)
+        found = [n for n, _ in space.words.best(expression, BESIDE, where=where, parameters=values)]
+        memories = space.evidence.memories_of(found)
+        seen = set(space.words.meeting([*memories.values()], *in_view(places, *filters.sql())))
+        return {number: memories[number] for number in found if memories.get(number) in seen}
 
     def best(
         self, candidates: Sequence[Ranked], k: int, *, salience: bool = True, explain: bool = False
     ) -> list[tuple[Ranked, Hit]]:
         """Returns what `first` does, as an agent sees it."""
         ranked = self.first(candidates, k, salience=salience, explain=explain)
-        return [(item, self._space.hit(row, item)) for item, row in ranked]
+        numbers = [item.restatement for item, _ in ranked if item.restatement]
+        texts = {row["id"]: self._space.memory(row).content for row in self._space.records.rows(numbers)}
+        return [
+            (item, self._space.hit(row, item, (texts[item.restatement],) if item.restatement else ()))
+            for item, row in ranked
+        ]
 
     def with_neighbours(self, hits: Sequence[Hit], places: Sequence[int], count: int) -> list[Hit]:
         """The hits, each with what stands right before and after it in its session, as far as an agent sees it.
@@ -292,3 +327,19 @@ class Searcher:
             np.array([number in by_words for number in numbers], np.bool_),
             legs,
         )
+
+
+def by_memory(ranked: Sequence[Ranked], memories: Mapping[int, int]) -> list[Ranked]:
+    """Each memory once, at its own place or that of its best restatement.
+
+    Args:
+        memories: of the restatements among the candidates.
+    """
+    if not memories:
+        return list(ranked)
+    best: dict[int, Ranked] = {}
+    for item in ranked:
+        number = memories.get(item.id, item.id)
+        found = item if number == item.id else Ranked(number, item.score, item.features, item.id)
+        best.setdefault(number, found)
+    return list(best.values())

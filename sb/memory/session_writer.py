@@ -15,7 +15,7 @@ from sb.memory.space import Space
 from sb.memory.views import Memory, estimated_tokens
 from sb.memory.writer import Writer
 from sb.store.records.columns import Row
-from sb.store.records.edges import Edge
+from sb.store.records.edges import MERGED_INTO, Edge
 from sb.store.records.places import GLOBAL, Execute, Place, check_not_reserved, checked_scope
 from sb.store.records.sessions import Session
 
@@ -185,6 +185,8 @@ class SessionWriter:
             relation = masked_text(checked_relation(self.space, relation, self.agent), self.masked)
         if not math.isfinite(weight) or weight <= 0:
             raise ValueError("a relation needs a weight above 0")
+        if relation == MERGED_INTO:
+            raise ValueError(f"{MERGED_INTO} is made by remember alone")
         if source["id"] == target["id"]:
             raise ValueError("a record cannot be related to itself")
         for end in (source, target):

@@ -198,9 +198,20 @@ class Space:
         """One row as agents and people see it."""
         return Memory(**self._shown(row))
 
-    def hit(self, row: Row, ranked: Ranked) -> Hit:
-        """One row that a search found."""
-        return Hit(**self._shown(row), score=ranked.score, explanation=ranked.features)
+    def hit(self, row: Row, ranked: Ranked, restated: tuple[str, ...] = ()) -> Hit:
+        """One row that a search found, perhaps by a restatement."""
+        shown = self._shown(row)
+        return Hit(**shown, restated=restated, score=ranked.score, explanation=ranked.features)
+
+    def restatements(self, row: Row, most: int | None = None) -> tuple[Memory, ...]:
+        """The restatements of a memory that may be read, oldest first."""
+        rows = self.records.rows(self.evidence.texts([row["id"]]))
+        return tuple(self.memory(item) for item in rows if self.reader.allows(item))[:most]
+
+    def whole_memory(self, row: Row, most: int | None = None) -> Memory:
+        """One row with the texts of its restatements."""
+        texts = tuple(item.content for item in self.restatements(row, most))
+        return replace(self.memory(row), restated=texts)
 
     def _shown(self, row: Row) -> dict[str, Any]:
         place = self.places.numbered(row["place"])

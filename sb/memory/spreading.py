@@ -101,4 +101,4 @@ def with_related(
 
 def _raised(hit: Ranked, activation: float, worth: float, explained: bool) -> Ranked:
     features = {**(hit.features or {}), FEATURE: (activation, worth)} if explained else None
-    return Ranked(hit.id, hit.score + activation * worth, features)
+    return Ranked(hit.id, hit.score + activation * worth, features, hit.restatement)

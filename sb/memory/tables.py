@@ -19,7 +19,7 @@ from sb.store import driver
 FORMATS = ("csv", "json")
 COLUMNS = (
     "id", "kind", "content", "category", "scope", "agent_id", "private", "source_type", "confidence", "strength",
-    "happened_at", "created_at", "session", "speaker", "tags", "details",
+    "happened_at", "created_at", "session", "speaker", "tags", "details", "restated",
 )  # fmt: skip
 _TIMES = ("happened_at", "created_at")
 
@@ -48,7 +48,7 @@ def write(
         nonlocal written
         for row in _rows(space, places):
             written += 1
-            yield _item(space.memory(row))
+            yield _item(space.whole_memory(row))
 
     with new_file(path) as file:
         file.writelines(_csv(items()) if format_ == "csv" else _json(items()))

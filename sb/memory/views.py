@@ -52,6 +52,7 @@ class Memory(View):
         content: its text, as it is found by.
         details: what its kind has beyond that, such as a decision's rationale or an entity's observations.
         happened_at, created_at: seconds since the epoch.
+        restated: texts that were merged into it, and say more or the same; of a hit the one by which it was found.
     """
 
     id: str
@@ -70,6 +71,7 @@ class Memory(View):
     speaker: str | None = None
     tags: tuple[str, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
+    restated: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:

@@ -28,7 +28,8 @@ class Batch:
         scope: by whose rule they are screened. gate, place: of the first one, which it may merge into another record.
         pairs: rows, and the records that they are made of. screened: what each holds of personal data.
         by_source: false where an operator vouches for what they say of their source.
-        held: why some are quarantined, by public id. merged: true where the first is no record of its own.
+        held: why some are quarantined, by public id. merged: true where the first is no memory of its own.
+        restatement: the row that then keeps its text, if it adds one.
     """
 
     records: Sequence[Any] = ()
@@ -41,6 +42,7 @@ class Batch:
     incoming: IncomingRecord | None = None
     held: dict[str, str] = field(default_factory=dict)
     merged: bool = False
+    restatement: Row | None = None
 
     @property
     def rows(self) -> list[Row]:
@@ -79,7 +81,7 @@ def _merge(keeper: RecordWriter, execute: Execute, batch: Batch) -> None:
         return  # such a one says nothing about others
     batch.merged = batch.incoming.merges()
     if batch.merged:
-        batch.incoming.merge(execute, batch.rows[0]["session"])
+        batch.restatement = batch.incoming.merge(execute, batch.rows[0]["session"])
 
 
 def _keep(keeper: RecordWriter, execute: Execute, batch: Batch) -> None:
@@ -90,8 +92,11 @@ def _keep(keeper: RecordWriter, execute: Execute, batch: Batch) -> None:
 
 def _settle(keeper: RecordWriter, execute: Execute, batch: Batch) -> None:
     space = keeper.space
-    for row, screened in zip(batch.rows[batch.merged :], batch.screened[batch.merged :], strict=True):
-        if screened.labels:
+    rows: list[Row | None] = [*batch.rows]
+    if batch.merged:
+        rows[0] = batch.restatement
+    for row, screened in zip(rows, batch.screened, strict=True):
+        if row is not None and screened.labels:
             scope = space.places.numbered(row["place"]).scope
             agent = keeper.agent if batch.records else row["agent"]
             note(execute, row["id"], screened, agent, scope, space.clock.now())

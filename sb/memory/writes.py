@@ -12,7 +12,7 @@ from sb.memory.personal_data import ESCALATE
 from sb.memory.trust.scores import NEUTRAL, believed, weight_of_outcome
 from sb.protocols.types import Decision, EntityRecord, Event, Fact
 from sb.protocols.types.brain import EntityFields, Fields, SpokenFields
-from sb.store.records.columns import FORGOTTEN, QUARANTINED, Row
+from sb.store.records.columns import ACTIVE, FORGOTTEN, QUARANTINED, SUPERSEDED, Row
 from sb.store.records.evidence import CONFIRMED, REFUTED, Evidence
 from sb.store.records.places import Execute, Place
 
@@ -217,6 +217,30 @@ class Writes(Operations):
         if standing is None or standing >= NEUTRAL:
             return 1.0
         return weight_of_outcome(standing, self.space.evidence.outcomes_by(row["id"], self.agent_id))
+
+    def split(self, record: str, reason: str = "", *, revert: bool = False) -> str:
+        """Make a restatement a memory of its own again, and take back what it counted; returns the other memory's id.
+
+        Args:
+            record: the id of the restatement, as `Brain.verdict` and `sb memory show` have it.
+            revert: merge it into the same memory again.
+
+        Raises:
+            NotFoundError: there is none that this agent sees. ValueError: it is no restatement, or was not split.
+            DeniedError: as `forget` says, of either.
+        """
+        from sb.memory.gate.splitting import split
+
+        row = self._changeable_row(record, states=(ACTIVE if revert else SUPERSEDED,))
+        number = self.space.evidence.memory_of(row["id"])
+        memory = None if number is None else self.space.records.row(number)
+        if memory is None:
+            raise ValueError(f"{row['uid']} is no restatement of a memory")
+        into = self._changeable_row(memory["uid"], states=(ACTIVE,) if revert else (ACTIVE, FORGOTTEN))
+        for item in (row, into):
+            self.writer.record_writer.check_trusted(item)
+        split(self.writer, row, into, reason, revert=revert)
+        return str(into["uid"])
 
     def forget(self, record: str, reason: str = "") -> None:
         """Remove a memory from every search until it is recovered.

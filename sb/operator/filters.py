@@ -1,40 +1,60 @@
-"""Filters: one language for what waits, for decisions and for the log, its parser, and filters saved by name.
+"""Filters: one language for every list that a person narrows, and its parser.
 
 `by:ada since:7d -tool:http.get amount>1000 "two words"`. A value with a space stands in quotes; `-` negates a term.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+import string
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sb.base.duration import parse_duration
-from sb.base.files import write_atomic
-from sb.base.secrets.redaction import redact_text
 from sb.base.sources import MICROSECONDS
 from sb.base.text import nearest, plain
 from sb.base.values.frozen import frozen
-from sb.errors import NotFoundError, UsageError
+from sb.errors import UsageError
 from sb.kernel.approvals.queue import SEARCHED
 from sb.kernel.calls.approval import MONEY, ApprovalState
-from sb.log.search import Clause, LogFilter, contains
+from sb.kernel.review.runs import RUN_FIELDS
+from sb.log.kinds import APPROVAL_EXPIRED
+from sb.log.search import Clause, contains
 from sb.operator.attention.inbox import Waiting
 
-KEYS = ("by", "since", "until", "state", "agent", "tool", "effect", "kind", "run", "amount")
-APPROVALS, LOG, INBOX = "approval requests", "the log", "the inbox"
-# The keys that a face has no answer to, each with the reason.
-_REFUSED = {
-    APPROVALS: {"kind": "each of them is a request"},
-    LOG: {"state": "an event has none: kind:approval.denied", "effect": "an event has none"},
-    INBOX: {"by": "nobody has decided yet", "state": "all of it waits", "run": "not all of it has one"},
+if TYPE_CHECKING:
+    from sb.memory.browse import RecordFilter
+
+KEYS = (
+    *("by", "since", "until", "state", "agent", "tool", "effect", "kind", "run", "amount"),
+    *("host", "project", "session", "status", "severity", "outcome", "stack", "scope", "strength"),
+)
+APPROVALS, LOG, INBOX, RUNS = "approval requests", "the log", "the inbox", "runs"
+CONTROLS, MEMORY, EVALS = "the harness audit", "memory", "evals"
+# The keys that a face answers.
+_ANSWERED = {
+    APPROVALS: "by since until state agent tool effect run amount",
+    LOG: "by since until state agent tool kind run amount",
+    INBOX: "since until agent tool effect kind amount",
+    RUNS: "since until agent tool run host project session",
+    CONTROLS: "status severity outcome",
+    MEMORY: "since until state agent kind stack scope strength",
+    EVALS: "",
+}
+_WHY_NOT = {
+    (APPROVALS, "kind"): ": each of them is a request",
+    (LOG, "effect"): ": an event has none",
+    (INBOX, "by"): ": nobody has decided yet",
+    (INBOX, "state"): ": all of it waits",
+    (INBOX, "run"): ": not all of it has one",
 }
 LONGEST = 1_000  # characters of a filter
-MOST_SAVED, LONGEST_NAME = 100, 40
 _TERM = re.compile(r'(-?)(?:([A-Za-z_]+)(:|[<>]=?))?("[^"]*"|[^\s"]+)(?=\s|$)')
+# Columns of events by the keys of terms; words are looked for in all of them, and in the payload.
+_EVENT = {"kind": "kind", "agent": "agent", "tool": "tool_id", "run": "run_id", "call": "call_id"}
+_HEX = frozenset(string.hexdigits)
 _BLANK, _KEYED = re.compile(r"\s"), re.compile(r'-?[A-Za-z_]+[:<>]|.*"')
 _HALF = re.compile(r"([A-Za-z_]+)(:|[<>]=?)")
 _COMPARES: dict[str, Callable[[float, float], bool]] = {
@@ -83,8 +103,9 @@ class Filter:
                 odd = rest.count('"') % 2
                 why = "a quote is not closed" if odd else "a value is missing or half quoted"
                 raise UsageError(f"filter: {why} at {wrong!r}", 'such as by:ada since:7d "two words"')
-            terms.append(_term(found))
-            place = found.end()
+            term, place = _term(found), found.end()
+            if term.key or term.value:
+                terms.append(term)
         return cls(tuple(terms))
 
     def __bool__(self) -> bool:
@@ -100,15 +121,19 @@ class Filter:
         return any(term.key in keys for term in self.terms)
 
     def require(self, face: str) -> None:
-        """Pass if every key means something for a face.
+        """Pass if every key, and every state, means something for a face.
 
         Raises:
             UsageError: one does not, and why.
         """
+        answered = _ANSWERED[face].split()
         for term in self.terms:
-            if why := _REFUSED[face].get(term.key):
-                keys = ", ".join(key for key in KEYS if key not in _REFUSED[face])
-                raise UsageError(f"filter: {term.key}: does not apply to {face}: {why}", f"keys: {keys}")
+            if term.key and term.key not in answered:
+                why = _WHY_NOT.get((face, term.key), "")
+                hint = f"keys: {', '.join(answered)}" if answered else "words alone"
+                raise UsageError(f"filter: {term.key}: does not apply to {face}{why}", hint)
+            if term.key == "state":
+                _expect_state(term.value, _memory_states() if face == MEMORY else list(ApprovalState))
 
     def approvals(self, now: int) -> Clause:
         """The condition on rows of approvals `a` and their events `e`; effects are compared by `effect_fits`.
@@ -127,6 +152,40 @@ class Filter:
         """
         self.require(LOG)
         return _all(_log_clause(term, now) for term in self.terms)
+
+    def runs(self, now: int) -> Clause:
+        """The condition on the first event `e` of a run.
+
+        Raises:
+            UsageError: a key does not apply.
+        """
+        self.require(RUNS)
+        return _all(_run_clause(term, now) for term in self.terms)
+
+    def memory(self, now: int) -> RecordFilter:
+        """The condition on memories; its words begin words of their texts.
+
+        Raises:
+            UsageError: a key does not apply.
+        """
+        from sb.memory.browse import RecordFilter
+
+        self.require(MEMORY)
+        words = tuple(term.value for term in self.terms if not (term.key or term.negated))
+        others = (term for term in self.terms if term.key or term.negated)
+        return RecordFilter(words, _all(_memory_clause(term, now) for term in others))
+
+    def records(self, face: str) -> Callable[[Mapping[str, str], str], bool]:
+        """The condition on records that are not in the database: their fields by key, and a text for the words.
+
+        Raises:
+            UsageError: a key does not apply.
+        """
+        self.require(face)
+        return lambda fields, text: all(
+            (_same(fields[it.key], it.value) if it.key else it.value.lower() in text.lower()) != it.negated
+            for it in self.terms
+        )
 
     def effect_fits(self, effect: str) -> bool:
         """True if an effect in a word is one that is asked for."""
@@ -187,18 +246,31 @@ def _term(found: re.Match[str]) -> Term:
     if key == "amount":
         _amount(term)
     if key == "state" and bare not in list(ApprovalState):
-        raise UsageError(
-            f"filter: no state {plain(bare, one_line=True)!r}{nearest(bare, list(ApprovalState))}",
-            "one of " + ", ".join(ApprovalState),
-        )
+        _expect_state(bare, [*ApprovalState, *_memory_states()])
     return term
+
+
+def _expect_state(value: str, known: Sequence[str]) -> None:
+    """Pass if there is this state; raises UsageError."""
+    if value not in known:
+        shown = f"filter: no state {plain(value, one_line=True)!r}{nearest(value, known)}"
+        raise UsageError(shown, "one of " + ", ".join(dict.fromkeys(known)))
+
+
+def _memory_states() -> list[str]:
+    from sb.memory.browse import PROTECTED  # with memory's modules, for which no list of requests has to wait
+    from sb.protocols.types.vocabulary import SUGGESTION_STATUSES
+    from sb.store.records.columns import STATES
+
+    return [*STATES, PROTECTED, *sorted(SUGGESTION_STATUSES)]
 
 
 _EXAMPLES = dict(
     zip(
         KEYS,
         "by:ada since:7d until:2026-11-20 state:approved agent:clerk tool:payments.* effect:deletes kind:request"
-        " run:run_9abf amount>1000".split(),
+        " run:run_9abf amount>1000 host:codex project:shop session:s-1* status:fail severity:P0 outcome:policy*"
+        " stack:default scope:shop strength:strong".split(),
         strict=True,
     )
 )
@@ -244,11 +316,16 @@ def _negated(term: Term, sql: str, *values: Any) -> Clause:
     return (f"NOT coalesce(({sql}), 0)" if term.negated else f"({sql})"), values
 
 
-def _named(term: Term, *columns: str) -> Clause:
-    """The value is a name, its first dotted parts or a pattern with *, whatever its case."""
-    values = [_pattern(term), f"{_pattern(term)}.*"] * len(columns)
-    tests = (f"lower({it}) GLOB ? OR lower({it}) GLOB ?" for it in columns)
-    return _negated(term, " OR ".join(tests), *values)
+def _named(term: Term, *columns: str, tails: bool = False) -> Clause:
+    """The value is a name, its first dotted parts or a pattern with *, whatever its case.
+
+    Args:
+        tails: or the last part of a path or of a name with colons, such as project:shop.
+    """
+    name = _pattern(term)
+    patterns = [name, f"{name}.*", *([f"*[/\\:]{name}"] if tails else [])]
+    tests = (f"lower({column}) GLOB ?" for column in columns for _ in patterns)
+    return _negated(term, " OR ".join(tests), *patterns * len(columns))
 
 
 def _pattern(term: Term) -> str:
@@ -290,16 +367,79 @@ def _approval_clause(term: Term, now: int) -> Clause:
 def _log_clause(term: Term, now: int) -> Clause:
     if term.key in ("since", "until"):
         return _timed(term, "at", now)
-    if term.key in ("by", "amount"):
-        # Calls have no decider, and hosts' tools no amount: their payloads are not looked at.
-        by = term.key == "by"
-        name, may = ("by", "substr(kind, 1, 7) <> 'kernel.'") if by else (MONEY, "tool_id NOT LIKE 'host.%'")
-        path, sign = ("$.by", "=") if by else (f"$.{MONEY}.amount", term.sign)
-        read = f"CASE WHEN {may} AND instr(payload, '\"{name}\"') AND json_valid(payload) THEN json_extract(payload, '{path}') END"
-        return _negated(term, f"{read} {sign} ?", term.value if by else _amount(term))
+    if term.key == "state":
+        return _event_of_state(term, now)
+    if term.key == "by":
+        return _decided_by(term)
+    if term.key == "amount":  # hosts' tools have none: their payloads are not looked at
+        may = f"tool_id NOT LIKE 'host.%' AND instr(payload, '\"{MONEY}\"') AND json_valid(payload)"
+        read = f"CASE WHEN {may} THEN json_extract(payload, '$.{MONEY}.amount') END"
+        return _negated(term, f"{read} {term.sign} ?", _amount(term))
     if term.key:
-        return _named(term, LogFilter.FIELDS[term.key])
-    sql, values = contains(term.value, *LogFilter.FIELDS.values(), *LogFilter.ANYWHERE)
+        return _named(term, _EVENT[term.key])
+    columns, texts = contains(term.value, *_EVENT.values())
+    payload, (letters,) = contains(term.value, "payload")
+    values: tuple[str, ...] = (*texts, letters)
+    if _HEX.issuperset(term.value):  # which may stand within a digest: it has to begin there, or a word
+        payload, values = (
+            f"({payload} AND lower(payload) GLOB ?)",
+            (*values, f"*[^0-9a-f]{term.value.lower()}*"),
+        )
+    return _negated(term, f"{columns} OR {payload}", *values)
+
+
+def _decided_by(term: Term) -> Clause:
+    """That a person did it; calls have no decider, so their payloads are not looked at.
+
+    Most decisions end with the name, which is seen without reading the JSON, as is that it is nowhere.
+    """
+    read = "json_valid(payload) THEN lower(json_extract(payload, '$.by')) GLOB ? END"
+    name, may = _pattern(term), "substr(kind, 1, 7) <> 'kernel.'"
+    if "*" in name or not _PLAIN.fullmatch(name):
+        return _negated(term, f"CASE WHEN {may} AND instr(payload, '\"by\"') AND {read}", name)
+    ends, (tail,) = contains(f',"by":"{name}"}}', "payload")
+    has, quoted = contains(f'"{name}"', "payload")
+    sql = f"{may} AND CASE WHEN {ends} THEN 1 WHEN {has} AND {read}"
+    return _negated(term, sql, tail.removesuffix("%"), *quoted, name)
+
+
+def _event_of_state(term: Term, now: int) -> Clause:
+    """The event that brought a request into a state; of one that waits, or lapsed unnoted, the event that asked."""
+    asked = (
+        "id IN (SELECT event_id FROM approvals WHERE state IN ('waiting', 'approved') AND expires_at <= ?)"
+    )
+    if term.value == ApprovalState.WAITING:
+        return _negated(
+            term, "id IN (SELECT event_id FROM approvals WHERE state = 'waiting' AND expires_at > ?)", now
+        )
+    if term.value == ApprovalState.EXPIRED:
+        return _negated(term, f"kind = ? OR {asked}", APPROVAL_EXPIRED, now)
+    return _negated(term, "kind = ?", f"approval.{term.value}")
+
+
+def _run_clause(term: Term, now: int) -> Clause:
+    if term.key in ("since", "until"):
+        return _timed(term, "e.at", now)
+    if term.key == "tool":
+        sql, values = _named(replace(term, negated=False), "t.tool_id")
+        return _negated(
+            term, f"EXISTS (SELECT 1 FROM events AS t WHERE t.run_id = e.run_id AND {sql})", *values
+        )
+    if term.key:
+        return _named(term, RUN_FIELDS[term.key], tails=term.key == "project")
+    sql, values = contains(term.value, *RUN_FIELDS.values())
+    return _negated(term, sql, *values)
+
+
+def _memory_clause(term: Term, now: int) -> Clause:
+    from sb.memory.browse import RECORD_FIELDS, word_clause
+
+    if term.key in ("since", "until"):
+        sign = ">=" if term.key == "since" else "<"
+        return _negated(term, f"r.created_at {sign} ?", _moment(term, now) / MICROSECONDS)
+    if term.key:
+        return _named(term, *RECORD_FIELDS[term.key], tails=term.key == "scope")
+    sql, values = word_clause(term.value)
     return _negated(term, sql, *values)
 
 
@@ -321,52 +461,3 @@ def _fits(term: Term, entry: Waiting, bounds: Mapping[Term, int]) -> bool:
 def _same(value: str, wanted: str) -> bool:
     pattern = ".*".join(map(re.escape, wanted.lower().split("*")))
     return re.fullmatch(rf"{pattern}(\..*)?", value.lower(), re.DOTALL) is not None
-
-
-def saved_filters(folder: Path) -> dict[str, dict[str, str]]:
-    """Filters of a home by name, each with its `filter` and `sort`; {} where none was saved or the file is damaged."""
-    try:
-        found = json.loads(_file(folder).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    pairs = found.items() if isinstance(found, dict) else ()
-    return {
-        name: {key: str(about.get(key, "")) for key in ("filter", "sort")}
-        for name, about in pairs
-        if isinstance(about, dict)
-    }
-
-
-def save_filter(folder: Path, name: str, text: str, sort: str = "") -> None:
-    """Save a filter under a name, without the secrets in its words; one of that name is replaced.
-
-    Raises:
-        UsageError: the filter or the name is wrong, or there are too many.
-    """
-    if not 0 < len(name) <= LONGEST_NAME or plain(name, one_line=True) != name:
-        raise UsageError(f"a filter's name has 1 to {LONGEST_NAME} characters on one line")
-    known = saved_filters(folder)
-    if name not in known and len(known) >= MOST_SAVED:
-        raise UsageError(f"there are {MOST_SAVED} saved filters", "delete one first")
-    _write(folder, known | {name: {"filter": redact_text(Filter.parse(text).text), "sort": sort}})
-
-
-def delete_filter(folder: Path, name: str) -> None:
-    """Delete a saved filter.
-
-    Raises:
-        NotFoundError: there is none of that name.
-    """
-    known = saved_filters(folder)
-    if name not in known:
-        raise NotFoundError(f"no saved filter {plain(name, one_line=True)!r}{nearest(name, known)}")
-    _write(folder, {other: about for other, about in known.items() if other != name})
-
-
-def _file(folder: Path) -> Path:
-    return folder / "filters.json"
-
-
-def _write(folder: Path, filters: dict[str, dict[str, str]]) -> None:
-    text = json.dumps(filters, ensure_ascii=False, indent=1)
-    write_atomic(_file(folder), text.encode(), durable=False)

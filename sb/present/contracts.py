@@ -35,12 +35,27 @@ def changed_fields(entry: ContractEntry) -> list[str]:
     return list(dict.fromkeys(re.split(r"[.\[]", change.path)[0] for change in entry.changes))
 
 
+def class_change(entry: ContractEntry) -> str:
+    """Another safety class than the approved one, since it says what the tool may do; "" for none."""
+    wider = next((it for it in entry.changes if it.path == "safety_class"), None)
+    if wider is None:
+        return ""
+    others = len(changed_fields(entry)) - 1
+    more = f" and {counted(others, 'more field')}" if others else ""
+    return f"{_class_word(wider.before)} → {_class_word(wider.after)}{more}"
+
+
 def change_text(entry: ContractEntry) -> str:
-    """A contract's change since its approval, in two or three words; "" for none."""
+    """A contract's change since its approval, in a few words; "" for none."""
     fields = changed_fields(entry)
     if entry.status is BaselineStatus.CHANGED and fields:
-        return fields[0] if len(fields) == 1 else counted(len(fields), "field")
+        return class_change(entry) or (fields[0] if len(fields) == 1 else counted(len(fields), "field"))
     return _CHANGES.get(entry.status, "")
+
+
+def _class_word(value: str | None) -> str:
+    """A safety class in a change, which is JSON text."""
+    return (value or "none").strip('"')
 
 
 def _rank(status: BaselineStatus) -> int:

@@ -32,10 +32,12 @@ _NAMED = re.compile(r"[^\s,;:()\"']*[/.~@_$-][^\s,;:()\"']*")  # a path, a host,
 _SHORTEST_NAME = 4
 _LONGEST_ABOUT = 60  # characters of the object of a call in its reason
 _LONGEST_REASON = 400  # characters of a reason in which names are looked for: an agent can make it a megabyte
+_JOINED = re.compile(r"\w+s\b(?:(?:, | or |, or )\w+s\b(?! of))*")  # verbs: "deletes, stops or opens"
 _REDIRECTS = re.compile(r"^(?:\d|&)?>[>|]? ")  # what a shell does with an output
+LEAKS = "leaks"
 # What a call does by the rule that asks for a person, the worst first: a word and a phrase.
 _BY_RULE = {
-    CREDENTIALS_LEAVE: ("leaks", "sends a credential away, for good"),
+    CREDENTIALS_LEAVE: (LEAKS, "sends a credential away, for good"),
     SENT_AFTER_READING: ("sends", "sends data from a session that has read credentials"),
     CREDENTIALS_READ: ("reveals", "shows a credential to the agent"),
     SENDS: ("sends", "sends data to another host"),
@@ -44,7 +46,7 @@ _BY_RULE = {
 
 # How grave an effect is, the gravest first, with its words: our parser's verbs, and those of tools' names.
 TIERS = {
-    "leaks": "leaks",
+    LEAKS: LEAKS,
     "destroys": (
         "destroys deletes drops removes overwrites erases discards forgets rewrites replaces formats ends stops kills"
         " reverts cancels"
@@ -97,9 +99,16 @@ def effect_of(
     if safety_class not in (SafetyClass.DESTRUCTIVE, SafetyClass.NETWORK):
         return effect_word(safety_class)
     if tool_id.startswith(_SHELL):
-        verb = line_parts(does)[1].partition(" ")[0].rstrip(",")
+        verb = _gravest(line_parts(does)[1])
         return verb if verb and safety_class == SafetyClass.DESTRUCTIVE else effect_word(safety_class)
     return "pays" if pays else _named(name or tool_id) or effect_word(safety_class)
+
+
+def _gravest(does: str) -> str:
+    """The gravest of the verbs that a part of the parser's reason begins with, as in "changes or deletes"; "" for none."""
+    verbs = _JOINED.match(does)
+    words = re.findall(r"\w+s\b", verbs[0]) if verbs else []
+    return min(words, key=lambda word: _TIER.get(word, CHANGES), default="")
 
 
 @lru_cache(maxsize=4096)
@@ -149,6 +158,11 @@ def request_effect(disclosed: Disclosure) -> str:
     )
 
 
+def gravity(disclosed: Disclosure) -> int:
+    """The tier of a request's effect, 0 for the gravest."""
+    return effect_tier(request_effect(disclosed), disclosed.approval.safety_class)
+
+
 def request_effect_phrase(disclosed: Disclosure) -> str:
     """The same in a few words; "" where the reason says it."""
     safety_class = disclosed.approval.safety_class
@@ -174,10 +188,19 @@ def request_why(disclosed: Disclosure) -> str:
 
     A reason that names only the safety class says less than the parser, or the tool.
     """
-    reasons = _reasons(disclosed)
-    others = [text for rule, text in reasons if rule not in list(SafetyClass)]
-    texts = [*others, _does(disclosed)] if len(others) < len(reasons) or not others else others
-    return BETWEEN.join(_REDIRECTS.sub("writes ", text) for text in texts if text)
+    reasons = sorted(request_reasons(disclosed), key=lambda reason: _is_class(reason[0]))
+    return BETWEEN.join(dict.fromkeys(text for _, text in reasons if text))
+
+
+def request_reasons(disclosed: Disclosure) -> list[tuple[str, str]]:
+    """The rules that ask for a person, each with its reason; that of the safety class is what the call does."""
+    does = _does(disclosed)
+    reasons = [(rule, does if _is_class(rule) else text) for rule, text in _reasons(disclosed)]
+    return [(rule, _REDIRECTS.sub("writes ", text)) for rule, text in reasons or [("", does)]]
+
+
+def _is_class(rule: str) -> bool:
+    return rule in list(SafetyClass)
 
 
 def _does(disclosed: Disclosure) -> str:

@@ -91,9 +91,15 @@ EVENT = Kind[EventLine](
     Field("object", lambda it, now: it.object, Column(cut=Cut.MIDDLE)),
     Field("agent", lambda it, now: it.agent, Column(11, NAMED, SOFT)),
     Field("by", lambda it, now: it.by, Column(10, NAMED, SOFT)),
+    # Where the decision is about no call of an agent, the line's agent is who decided.
+    Field(
+        "its agent",
+        lambda it, now: it.agent if it.agent != it.by else "",
+        Column(11, NAMED, SOFT, title="agent"),
+    ),
     Field("age", lambda it, now: ago(it.at, now), Column(6, tone=SOFT, right=True)),
     Field("row", lambda it, now: count(it.seq), Column(7, 90, SOFT, right=True)),
-    faces={"list": "verdict,object,agent,age,row", "decisions": "verdict,object,by,agent,age"},
+    faces={"list": "verdict,object,agent,age,row", "decisions": "verdict,object,by,its agent,age"},
 )
 
 
@@ -242,7 +248,7 @@ CALL = Kind[CallLine](
     Field("age", lambda it, now: ago(it.at, now), Column(6, tone=SOFT, right=True)),
     faces={
         "list": "verdict,object,agent,took,age",
-        "branch": "verdict,object,took",
+        "branch": "verdict,object,age",
     },
 )
 

@@ -140,6 +140,11 @@ MEMORY = Kind[ShownMemory](
 )
 
 
+def reviewed_text(item: ReviewItem) -> str:
+    """The text of a memory under review, on one line; of a quarantined one, too."""
+    return plain(text_of({**item.record, "state": ACTIVE})[:LOOKED_AT], one_line=True)
+
+
 REVIEW = Kind[ReviewItem](
     Field("state", lambda it, now: state(str(it.kind)), Column(12, badges=True)),
     Field("text", lambda it, now: matched_text({**it.record, "state": ACTIVE}, ()).text),  # quarantined, too

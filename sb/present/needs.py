@@ -24,7 +24,7 @@ from sb.kernel.review.needs import first_args
 from sb.log.event import Event
 from sb.present.approvals import short_call, state_word
 from sb.present.calls import call_object
-from sb.present.contracts import changed_fields
+from sb.present.contracts import change_text, class_change
 from sb.present.effects import BETWEEN, request_effect, request_why, telling_words
 from sb.present.kind import Cell, Column, Field, Kind
 from sb.present.recovery import REVERSAL, UNKNOWN
@@ -138,8 +138,8 @@ def _expires_at(need: Need, now: int) -> str | None:
 NEED = Kind[Need](
     Field("state", _badge, Column(12, badges=True)),
     Field("object", _object, Column(cut=Cut.MIDDLE)),
-    Field("why", lambda it, now: it.reason, Column(28, 100, SOFT, most=80)),
-    Field("who", _who, Column(14, 40, SOFT, most=22), title="agent"),
+    Field("why", lambda it, now: it.reason, Column(28, 128, SOFT, most=80)),
+    Field("who", _who, Column(12, 40, SOFT, most=22), title="agent"),
     Field("when", _when, Column(8, right=True)),
     Field("id", lambda it, now: it.id),
     faces={"list": "state,object,why,who,when", "plain": "id,state,object,why,who,when"},
@@ -236,9 +236,8 @@ def contract_need(entry: ContractEntry, now: int) -> Need | None:
     why = _CONTRACTS.get(entry.status)
     if why is None:
         return None
-    fields = changed_fields(entry)
-    if entry.status is BaselineStatus.CHANGED and fields:
-        why = f"{len(fields)} fields changed" if len(fields) > 1 else f"{fields[0]} changed"
+    if entry.status is BaselineStatus.CHANGED and entry.changes:
+        why = class_change(entry) or f"{change_text(entry)} changed"
     return Need(
         "contract",
         entry.tool_id,

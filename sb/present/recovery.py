@@ -107,7 +107,7 @@ def state_word(about: Escalation | Intent | MutationRef, now: int, *, under_way:
         return UNKNOWN
     if about.state is not MutationState.COMMITTED:
         return "reversed" if about.state is MutationState.REVERSED else UNKNOWN
-    if not about.reversal_tool:
+    if not about.reversal_tool or about.is_empty:
         return NO_UNDO
     return "undoable" if about.undoable(now) else "too late"
 
@@ -117,8 +117,8 @@ def why(about: Escalation | Intent | MutationRef, now: int) -> str:
     if isinstance(about, Escalation):
         return about.why or about.cause
     if isinstance(about, MutationRef):
-        if about.no_way_back:
-            return about.no_way_back
+        if about.no_way_back or about.is_empty:
+            return about.no_way_back or "it changed nothing that was stored"
         over = "" if about.in_window(now) else f"until {date_and_time(about.window_ends_at or 0)}: "
         paths = paths_of(about)
         if paths:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from sb.base.duration import human_duration
 from sb.base.sources import iso_micros
-from sb.base.values.frozen import frozen
 from sb.present.kind import Column, Field, Kind, time_cell
 from sb.present.states import DANGER, OK, SOFT, WARN, State
 from sb.present.times import minute
@@ -16,6 +15,7 @@ if TYPE_CHECKING:  # a face loads what it shows
     from sb.kernel.agent_charter.charters import CharterEntry
     from sb.kernel.authority.root_file import EnrolledOperator
     from sb.kernel.boundaries.tokens import AccessToken
+    from sb.kernel.calls.servers import ServerState
     from sb.kernel.context_sources.sources import ContextSource
     from sb.kernel.release_tuple.releases import ReleaseEntry
     from sb.protocols.types import TrustAssessment
@@ -109,33 +109,18 @@ POLICY_RULE: Kind[PolicyRule] = Kind(
 )
 
 
-@frozen
-class ShownServer:
-    """An MCP server that a host starts.
-
-    Args:
-        starts: how, a line each. grant: the id of the grant that approves it as it is now, or "".
-    """
-
-    name: str
-    host: str
-    starts: str
-    grant: str
-    digest: str
-
-
-SERVER = Kind[ShownServer](
+SERVER: Kind[ServerState] = Kind(
     Field(
         "state",
         lambda it, now: State("approved", OK) if it.grant else State("asks", WARN),
         Column(8),
         "State",
     ),
-    Field("server", lambda it, now: it.name, Column(), "Server"),
+    Field("server", lambda it, now: it.server.name, Column(), "Server"),
     Field("host", lambda it, now: it.host, Column(12, tone=SOFT), "Host"),
-    Field("starts", lambda it, now: it.starts, label="Starts"),
-    Field("grant", lambda it, now: it.grant, label="Grant"),
-    Field("digest", lambda it, now: it.digest, folded=True),
+    Field("starts", lambda it, now: "\n".join(it.server.entries) or it.server.configured, label="Starts"),
+    Field("grant", lambda it, now: it.grant.id if it.grant else "", label="Grant"),
+    Field("digest", lambda it, now: it.server.digest, folded=True),
     faces={"list": "state,server,host", "document": "server,state,host,starts,grant,digest"},
 )
 

@@ -45,6 +45,9 @@ class ShellVerdict(NamedTuple):
         uploads: what it sends to other machines, whatever that holds.
         commands: each command of the line, in words as they are expanded: a program with its arguments; none of a line that
             could not be judged to its end.
+        made_folders: absolute paths of folders that it makes, which say nothing of what may come into them.
+        asked: why a person has to agree to it, whatever comes back of what it changes, or "".
+        folders: the folder that each of `commands` runs in, absolute; "" where it is not known.
         understood: whether all its programs and command lines are known before it runs.
     """
 
@@ -63,6 +66,9 @@ class ShellVerdict(NamedTuple):
     replaced: tuple[tuple[str, bool], ...] = ()
     scripts: tuple[str, ...] = ()
     disclosed: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+    made_folders: tuple[str, ...] = ()
+    asked: str = ""
 
 
 def classify(
@@ -137,6 +143,9 @@ def classify(
         tuple(judge.replaced.items()),
         tuple(judge.scripts.ran),
         tuple(judge.trail.disclosed),
+        judge.commands.folders() if parsed else (),
+        tuple(dict.fromkeys(judge.made_folders)),
+        judge.asked,
     )
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from sb.shell.credentials.files import secret_word
 from sb.shell.credentials.flows import Trail
 from sb.shell.credentials.searching import searched_folders
-from sb.shell.destinations.changing import change, changes, written_by_variable
+from sb.shell.destinations.changing import change, changes, configure, take, written_by_variable
 from sb.shell.handlers.git import with_git_apart
 from sb.shell.handlers.handlers import HANDLERS
 from sb.shell.handlers.packages import environment_changes
@@ -106,8 +106,10 @@ class CommandJudge(ABC):
         self._splits_elsewhere = False  # IFS was changed: where a value is split is not followed
         # What the line does, so far as that is known.
         self.programs: list[str] = []
-        self.commands = CommandList()
+        self.commands = CommandList(self.paths)
         self.writes: list[str] = []
+        self.asked = ""
+        self.made_folders: list[str] = []
         self.replaced: dict[
             str, bool
         ] = {}  # absolute paths whose content may be gone: true where they are too
@@ -283,10 +285,10 @@ class CommandJudge(ABC):
             if self.paths.places(target)[0] in ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"):
                 return QUIET
             if whole:
-                self.writes.append(self.paths.places(target)[0])
+                named = self.made_folders if by == "mkdir" else self.writes
+                named += filter(None, [self.paths.spelled(target)])
                 self.touched.update(self.paths.places(target))
-        if self.paths.settings(target):
-            self.refuse(f"{display(target)}: configures agents; agents must not change it")
+        configure(self, target, writes=True)
         if why := self.paths.sensitive(target):
             return highest(Finding(DESTROY, f"{by} {display(target)}: {why}"), change(self, target))
         return highest(Finding(WRITE, f"{by} {display(target)}: writes a file"), lost, change(self, target))
@@ -478,8 +480,7 @@ class CommandJudge(ABC):
             worst = highest(worst, landing_findings(self, base.lower(), argv[1:], stdin))
         if found.rank > READ and argv[:2] not in _LEAVE_SETTINGS:
             for word in argv[1:]:
-                if self.paths.settings(word):
-                    self.refuse(f"{display(word)}: configures agents; agents must not change it")
+                configure(self, word)
         if (found.rank == WRITE or base in ("rsync", "scp", "curl", "wget")) and (
             base not in ("mkdir", "touch") and argv[:2] not in _LEAVE_SETTINGS
         ):
@@ -490,5 +491,5 @@ class CommandJudge(ABC):
             changed = base in having("takes_whole_folders") and base != "rsync"
             own = self.paths.holds(word, only_ours=not changed) if word[:1] != "-" and is_sure(word) else ""
             if own:
-                self.refuse(f"{display(word)}: contains {own}, which agents must not touch")
+                take(self, word, own)
         return worst if worst.rank == DESTROY else QUIET

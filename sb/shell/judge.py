@@ -19,6 +19,7 @@ class Judge(Protocol):
     Attributes:
         repeats: whether the line may run a part of itself again, as loops, functions and traps do.
         writes: the absolute paths that the line writes, as far as they are known.
+        asked: why a person has to agree to the line, whatever comes back of what it changes, or "".
         guesses: whether code counts that reads credentials and uses the network, wherever it sends what.
         inline: whether a part of it is code in another language, of which some effects may not be seen.
         given_variables: follows a program that is given secrets as variables; see `secret_texts.TextTrail`.
@@ -36,6 +37,7 @@ class Judge(Protocol):
     guesses: bool
     inline: bool
     writes: list[str]
+    asked: str
     given_variables: Callable[..., AbstractContextManager[bool]]
     paths: Paths
     scripts: ScriptFiles

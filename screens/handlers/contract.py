@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sb.screens.deciding import Deciding
 from sb.screens.handlers.handler import Handler
 from sb.screens.state.contracts import contract_document, contract_question
-from sb.screens.state.document import Document
+from sb.screens.state.document import Document, Field
+from sb.screens.state.runs import newest_calls
 
 from sb.base.values.frozen import frozen
 from sb.kernel.authority.signing import Decider
@@ -24,10 +26,11 @@ if TYPE_CHECKING:
 
 @frozen
 class ReadContract:
-    """A contract, and who approved which version of it."""
+    """A contract, who approved which version of it, and what the tool was called for."""
 
     entry: ContractEntry
     history: Sequence[Baseline]
+    calls: Sequence[Field] = ()
 
 
 class ContractHandler(Handler[ReadContract]):
@@ -47,6 +50,10 @@ class ContractHandler(Handler[ReadContract]):
         self._changed = ""  # the tool whose contract became another one while it was looked at
 
     def load(self, reference: str) -> ReadContract | None:
+        calls = newest_calls(self.records.log("rows"), "Newest calls", self.now(), tool=reference)
+        return replace(self.load_for_dialog(reference), calls=calls)
+
+    def load_for_dialog(self, reference: str) -> ReadContract:
         store = self.records.baselines("rows", self._surface)
         return ReadContract(store.entry(reference), store.history(reference))
 
@@ -59,7 +66,9 @@ class ContractHandler(Handler[ReadContract]):
             self.say(f"{before.tool_id} changed just now: review it again")
 
     def document(self) -> Document:
-        return [] if self.item is None else contract_document(self.item.entry, self.item.history, self.now())
+        if self.item is None:
+            return []
+        return [*contract_document(self.item.entry, self.item.history, self.now()), *self.item.calls]
 
     def possible(self, action: str) -> bool:
         return action == "approve" and self.item is not None and self.item.entry.approvable

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 VERDICTS = {"happened": "done", "not_happened": "not-done", "compensate": "compensate"}
 OUTCOMES = ("It happened", "It did not happen", "It happened, undo it", "Not known: leave it open")
+ASK_TOOL = "Not known: ask its tool"
 
 
 @frozen
@@ -298,9 +299,17 @@ class RecoveryHandler(Handler[ReadItem]):
         def chosen(number: int | None) -> None:
             if number is not None and number < len(VERDICTS):
                 self._settle(list(VERDICTS)[number], item, intent)
+            elif number == len(OUTCOMES):
+                self._ask_tool(item)
 
-        note = "A reason is asked for next." + ("" if intent.workflow else " t asks its tool.")
-        self.screen.app.push_screen(ChoiceScreen("Settle", OUTCOMES, note, item.call.object), chosen)
+        outcomes: tuple[str, ...] = OUTCOMES
+        keys: dict[str, int] = {}
+        note = "A reason is asked for next."
+        if not intent.workflow:  # a step is a plain function, which has no probe
+            outcomes, keys = (*OUTCOMES, ASK_TOOL), {"t": len(OUTCOMES)}
+            note += " t asks its tool, without one."
+        dialog = ChoiceScreen("Settle", outcomes, note, item.call.object, keys)
+        self.screen.app.push_screen(dialog, chosen)
 
     def _settle(self, verb: str, item: Item, intent: Intent) -> None:
         if verb == "compensate" and not intent.reversal:

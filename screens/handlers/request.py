@@ -9,7 +9,8 @@ from sb.screens.deciding import Deciding
 from sb.screens.handlers.handler import Handler
 from sb.screens.requests import decide_request, read_request
 from sb.screens.state.approvals import approval_document, grant_document, question, unapprovable
-from sb.screens.state.document import Document
+from sb.screens.state.document import Document, Field
+from sb.screens.state.runs import newest_calls
 
 from sb.base.values.frozen import frozen
 from sb.kernel.approvals.disclosure import Disclosure
@@ -122,31 +123,45 @@ class RequestHandler(Handler[ReadRequest]):
         self.screen.ask(asked, chosen, self.noting(act, lambda item: item.approval.id))
 
 
-class GrantHandler(Handler[Grant]):
+@frozen
+class ReadGrant:
+    """A grant, and what its agent called the tool for."""
+
+    grant: Grant
+    calls: Sequence[Field]
+
+
+class GrantHandler(Handler[ReadGrant]):
     """Revokes grants."""
 
     title = "Grant"
 
-    def load(self, reference: str) -> Grant | None:
-        grants = ApprovalQueue(self.records.log("rows")).grants()
-        return next((grant for grant in grants if grant.id == reference), None)
+    def load(self, reference: str) -> ReadGrant | None:
+        log = self.records.log("rows")
+        grant = next((grant for grant in ApprovalQueue(log).grants() if grant.id == reference), None)
+        if grant is None:
+            return None
+        calls = newest_calls(log, "Newest calls", self.now(), agent=grant.agent, tool=grant.tool_id)
+        return ReadGrant(grant, calls)
 
     def document(self) -> Document:
-        return [] if self.item is None else grant_document(self.item, self.now())
+        if self.item is None:
+            return []
+        return [*grant_document(self.item.grant, self.now()), *self.item.calls]
 
     def possible(self, action: str) -> bool:
-        active = self.item is not None and self.item.at(self.now()).state == "active"
+        active = self.item is not None and self.item.grant.at(self.now()).state == "active"
         return action == "take_away" and active
 
     def command(self) -> str:
         return f"sb approvals revoke {self.reference}"
 
     def pointed_at(self) -> Pointed:
-        grant = self.item
+        grant = self.item.grant if self.item else None
         return Subject(grant.run_id, "", grant.agent, grant.tool_id) if grant else None
 
     def take_away(self, references: Sequence[str] = ()) -> None:
-        grant = self.item
+        grant = self.item.grant if self.item else None
         if grant is None or not self.possible("take_away"):
             self.say("nothing to revoke here: this grant allows nothing any more")
             return

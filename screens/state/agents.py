@@ -6,34 +6,42 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sb.screens.state.document import Document, Field
-from sb.screens.state.memory import MemorySearch, read_records
+from sb.screens.state.memory import read_records
 from sb.screens.state.records import Records
+from sb.screens.state.runs import newest_calls
 
 from sb.base.fitting import short_count
+from sb.base.secrets.redaction import redact_text
 from sb.base.sources import MICROSECONDS
 from sb.base.text import counted, plain, shorten
 from sb.base.values.frozen import frozen
 from sb.errors import SBError
+from sb.evals.shelf import EvalShelf
+from sb.evals.summary import OF_THE_LOG
 from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.calls.approval import Approval
 from sb.kernel.incident_response.kill import KillScope
 from sb.kernel.reversibility.mutations import MutationStore
-from sb.kernel.review.activity import DAY_S, Tally
+from sb.kernel.review.activity import DAY_S, RunTallies, Tally
 from sb.kernel.review.agents import agent_requests
-from sb.kernel.review.runs import Run, RunFilter, first_events, project_name, runs_at
+from sb.kernel.review.runs import Run, first_events, project_name, runs_at
+from sb.kernel.review.session_usage import with_usage
 from sb.log.event_log import EventLog
+from sb.memory.browse import Browsed, RecordFilter, browse
 from sb.present.agents import AgentLine, may, never, requests_text, spent_text, trust_in, trust_text
 from sb.present.approvals import request_state, short_call
 from sb.present.overview import AtWork
 from sb.present.runs import UsedRun
 from sb.present.times import ago
+from sb.present.usage import session_cost
 
 MOST = 200
 MOST_LISTED = 20  # runs, requests and memories on an agent's page
 ABOUT, RUNS, REQUESTS, MEMORY = "about", "runs", "requests", "memory"
 PAGE = {ABOUT: "Agent", RUNS: "Runs", REQUESTS: "Requests", MEMORY: "Memory"}
 REQUEST_DAYS = 30
+MOST_EVALS = 5
 # The orders of the list: their names, and what comes first.
 ORDERS: dict[str, Callable[[AgentLine], Any]] = {
     "last seen": lambda line: 0,
@@ -55,13 +63,14 @@ class AgentPage:
 
     Args:
         views: documents by view. counts: what views list, as far as that is counted.
-        hours: its calls of the last day by the hour, oldest first.
+        hours: its calls of the last day by the hour, oldest first. cost: of the same hours; () where none is known.
         undoable: whether its newest session changed something.
     """
 
     views: Mapping[str, Document]
     counts: Mapping[str, int]
     hours: tuple[Tally, ...]
+    cost: tuple[float, ...] = ()
     undoable: bool = False
 
 
@@ -74,6 +83,7 @@ def agent_page(records: Records, line: AgentLine) -> AgentPage:
     memories = _memories(log, line.agent)
     with records.overview() as overview:
         hours = overview.hours(line.agent, line.runs)
+        cost = _cost(records, log, line, lambda run_id: overview.hours(line.agent, {run_id}))
     views = {
         ABOUT: _about(records, line),
         RUNS: [Field("Runs"), *(Field(ago(run.last_at, now), _run_text(run)) for run in runs)],
@@ -81,14 +91,45 @@ def agent_page(records: Records, line: AgentLine) -> AgentPage:
         MEMORY: [Field("Memories that it saved"), *memories],
     }
     counts = {RUNS: len(runs), REQUESTS: len(requests), MEMORY: len(memories)}
-    return AgentPage(views, counts, hours, bool(MutationStore(log).of_run(line.run_id)))
+    return AgentPage(views, counts, hours, cost, bool(MutationStore(log).of_run(line.run_id)))
+
+
+def _cost(
+    records: Records, log: EventLog, line: AgentLine, hours_of: Callable[[str], Sequence[Tally]]
+) -> tuple[float, ...]:
+    """The cost of each hour of the last day: that of a session, spread over its calls; () where none is known."""
+    spent, tallies = list[float](), RunTallies(log)
+    for run_id in with_usage(records.config.home.usage, line.runs):
+        cost, calls = session_cost(records.config, run_id)[1], tallies.of(run_id).calls
+        if cost and calls:
+            each = [cost * tally.calls / calls for tally in hours_of(run_id)]
+            spent = [sum(pair) for pair in zip(spent, each, strict=True)] if spent else each
+    return tuple(spent) if any(spent) else ()
+
+
+def _evals(records: Records, line: AgentLine, now: int) -> list[Field]:
+    """The newest runs of evals by this agent, or of its runs in the log."""
+    recorded = {f"{OF_THE_LOG}{run_id}" for run_id in line.runs}
+    found = [
+        run
+        for run in EvalShelf(records.config.home.evals).summaries()
+        if run.agent == redact_text(line.agent) or run.agent in recorded
+    ]
+    fields = [
+        Field(
+            ago(int(run.at * MICROSECONDS), now),
+            f"{', '.join(run.suites)}: {run.holding}",
+            tone="" if run.pass_rate == 1 else "warn",
+        )
+        for run in found[:MOST_EVALS]
+    ]
+    return [Field("Evals"), *fields] if fields else []
 
 
 def _runs(log: EventLog, agent: str) -> list[Run]:
     """The newest runs of an agent."""
-    wanted = RunFilter(terms=(("agent", agent),))
-    found = first_events(log, wanted=wanted, dry_runs=False)[:MOST_LISTED]
-    return [run for _, run in sorted(runs_at(log, found).items(), reverse=True) if run.agent == agent]
+    found = first_events(log, wanted=("e.agent = ?", (agent,)), dry_runs=False)[:MOST_LISTED]
+    return [run for _, run in sorted(runs_at(log, found).items(), reverse=True)]
 
 
 def _run_text(run: Run) -> str:
@@ -102,8 +143,8 @@ def _request_fields(queue: Approvals, requests: Sequence[Approval], now: int) ->
 
 def _memories(log: EventLog, agent: str) -> list[Field]:
     """The newest memories that an agent saved."""
-    found = next(MemorySearch(f"agent:{agent}").look(log), None)
-    newest = read_records(log, list(found.keys[:MOST_LISTED]) if found else [])
+    found = next(browse(log.database, RecordFilter(more=("r.agent = ?", (agent,))), Browsed()), Browsed())
+    newest = read_records(log, list(found.numbers[:MOST_LISTED]))
     return [
         Field(str(record["kind"]), shorten(plain(record["text"], one_line=True), 200)) for record in newest
     ]
@@ -127,11 +168,13 @@ def _about(records: Records, line: AgentLine) -> list[Field]:
     requests = agent_requests(log, line.agent, now - REQUEST_DAYS * DAY_S * MICROSECONDS)
     fields.append(Field(f"{REQUEST_DAYS} days", requests_text(requests)))
     grants = ApprovalQueue(log).grants(active=True)
+    fields += _evals(records, line, now)
     fields += _lines("May", may(config, line.agent, grants))
     fields += _lines("Never", never(config, line.agent))
     with records.overview() as overview:
         causes = overview.refusals(line.agent, line.runs)
     fields += _lines("Refused in 24 hours", [f"{short_count(count)} by {rule}" for rule, count in causes])
+    fields += newest_calls(log, "Newest calls", now, agent=line.agent)
     return [*fields, Field("run", line.run_id, folded=True)]
 
 

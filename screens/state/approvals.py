@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sb.screens.state.batch import ABOVE, SHELL, TOOL, batch
 from sb.screens.state.document import Field, facts_of, fields_for
 from sb.screens.state.question import Question, some
 
 from sb.base.fitting import relative_age, short_span
 from sb.base.sources import MICROSECONDS
 from sb.base.text import counted, revealed_line, shorten_middle
-from sb.kernel.approvals.disclosure import Argument, Disclosure
+from sb.kernel.approvals.disclosure import Disclosure
 from sb.kernel.calls.approval import OPEN, ApprovalState, Grant
 from sb.kernel.review.request_context import HISTORY_DAYS
 from sb.kernel.run_context import RECOVERY_AGENT
@@ -22,7 +23,6 @@ from sb.present.approvals import (
     REQUEST,
     Request,
     RequestDetail,
-    argument,
     bare,
     call_text,
     decision_lines,
@@ -33,17 +33,12 @@ from sb.present.approvals import (
     short_call,
 )
 from sb.present.decisions import approving, approving_first, denying, revoking
-from sb.present.effects import (
-    BETWEEN,
-    request_why,
-)
+from sb.present.effects import BETWEEN, LEAKS, gravity, request_effect
 from sb.present.events import call_line
 from sb.present.states import state
 from sb.present.times import lateness
 
 SHORT_CALL = 80  # characters of a call whose one argument the record's heading shows in full
-SHELL, ABOVE = "host.shell.", ("cwd", "why")  # tools of which these arguments stand above: Where and Why
-TOOL = "tool"  # the argument with the host's name of the tool, which stands beside our own
 
 
 def approval_document(about: Request, now: int) -> list[Field]:
@@ -139,7 +134,7 @@ def unapprovable(chosen: Sequence[Disclosure], opened: set[str]) -> str:
 
 def question(
     verb: str,
-    about: Sequence[Disclosure | Grant],
+    about: Sequence[Disclosure] | Sequence[Grant],
     *,
     detail: RequestDetail | None = None,
     others: Sequence[str] = (),
@@ -152,20 +147,31 @@ def question(
     count = len(about)
     asked = [item for item in about if isinstance(item, Disclosure)]
     hidden = any(item.hides for item in asked)
-
-    def objects(*, reveal: bool) -> tuple[str, ...]:
-        listed = [_object(item, reveal, alone=count == 1) for item in about]
-        return tuple(listed) if verb == "approve" else some(listed, count)
-
-    facts = (*(_facts(about[0], detail) if count == 1 else ()), *([("Hidden", _HIDDEN)] if hidden else []))
+    facts: tuple[tuple[str, str], ...]
+    objects: tuple[str, ...]
+    revealed: tuple[str, ...]
+    if count == 1:
+        facts = tuple(_facts(about[0], detail))
+        objects, revealed = ((_object(about[0], reveal),) for reveal in (False, True))
+    else:
+        asked = sorted(asked, key=gravity)
+        several = batch(asked)
+        facts, objects, revealed = several.common, several.lines, several.revealed
+        if verb != "approve":
+            objects, revealed = some(list(objects), count), some(list(revealed), count)
+    if hidden:
+        facts = (*facts, ("Hidden", _HIDDEN))
     noun = "request" if asked else "grant"
     return Question(
         f"{verb.capitalize()} {counted(count, noun)}" if count > 1 else verb.capitalize(),
-        objects(reveal=False),
+        objects,
         facts,
         _consequence(verb, asked, count, others),
-        tuple(_name(item) for item in about),
-        revealed=objects(reveal=True) if hidden else (),
+        tuple(_name(item) for item in (asked or about)),
+        revealed=revealed if hidden else (),
+        word=LEAKS
+        if verb == "approve" and count == 1 and asked and request_effect(asked[0]) == LEAKS
+        else "",
         does=_DOES[verb],
         tone="ok" if verb == "approve" else "danger",
     )
@@ -175,33 +181,20 @@ _DOES = {"approve": "approves", "deny": "denies", "revoke": "revokes"}
 _HIDDEN = "secrets in data; S shows them in step 2"
 
 
-def _object(item: Disclosure | Grant, reveal: bool, *, alone: bool) -> str:
+def _object(item: Disclosure | Grant, reveal: bool) -> str:
+    """The only record of a dialog, in full."""
     if isinstance(item, Grant):
         what = ", ".join(f"{name}={pattern}" for name, pattern in item.args.items()) or "any arguments"
-        return f"{item.tool_id}: {what}" + ("" if alone else f" · {item.agent} · {item.id}")
+        return f"{item.tool_id}: {what}"
     about = object_argument(item)
     shell = item.approval.tool_id.startswith(SHELL) and not item.long
-    if alone and shell and about is not None and len(about.text(reveal=reveal)) <= LONGEST_CALL:
+    if shell and about is not None and len(about.text(reveal=reveal)) <= LONGEST_CALL:
         quiet = (*ABOVE, TOOL, about.name)  # they are facts below
         others = [
             f"{entry.name}={entry.text(reveal=reveal)}" for entry in item.arguments if entry.name not in quiet
         ]
         return BETWEEN.join([exact_object(item, reveal=reveal), *others])
-    if shell and about is not None:
-        return BETWEEN.join(_told_apart(item, about, reveal))
-    text = call_text(item, reveal=reveal)
-    return text if alone else f"{text} · {item.approval.agent} · {item.approval.id}"
-
-
-def _told_apart(item: Disclosure, about: Argument, reveal: bool) -> list[str]:
-    """A command line among others: with each of its arguments, then why, who and where."""
-    quiet = (*ABOVE, TOOL, about.name)
-    others = [
-        f"{entry.name}={entry.text(reveal=reveal)}" for entry in item.arguments if entry.name not in quiet
-    ]
-    where = argument(item, "cwd")
-    who = f"{item.approval.agent} in {where}" if where else item.approval.agent
-    return [exact_object(item, reveal=reveal), *others, request_why(item), who]
+    return call_text(item, reveal=reveal)
 
 
 def _name(item: Disclosure | Grant) -> str:

@@ -20,6 +20,7 @@ from sb.evals.comparison import CaseChange, Comparison, compare
 from sb.evals.results import CaseVerdict
 from sb.evals.shelf import EvalShelf
 from sb.evals.summary import CaseSummary, RunSummary, command_again
+from sb.operator.filters import EVALS, Filter
 from sb.present.kind import Cell, Column, Kind
 from sb.present.kind import Field as Shown
 from sb.present.states import DANGER, SOFT, WARN, State
@@ -175,11 +176,11 @@ def read_saved(shelf: EvalShelf, known: Saved) -> Saved:
 
 def suite_nodes(saved: Saved, opened: frozenset[Node], words: str) -> list[Node]:
     """The lines of the suites that fit, with the cases of those that are open, failing ones first."""
-    nodes: list[Node] = []
+    nodes, fits = list[Node](), Filter.parse(words).records(EVALS)
     for name, runs in saved.suites.items():
         node = Node(name)
-        cases = [case for case in _worst_first(runs[0], name) if _fits(words, name, case)]
-        if cases or _has_all(words, name):
+        cases = [case for case in _worst_first(runs[0], name) if fits({}, _case_text(name, case))]
+        if cases or fits({}, name):
             nodes.append(node)
             nodes += [Node(name, "", case.id) for case in cases if node in opened or words]
     return nodes
@@ -187,10 +188,10 @@ def suite_nodes(saved: Saved, opened: frozenset[Node], words: str) -> list[Node]
 
 def run_nodes(saved: Saved, opened: frozenset[Node], words: str) -> list[Node]:
     """The lines of the runs that fit, with the cases of those that are open that do not hold."""
-    nodes: list[Node] = []
+    nodes, fits = list[Node](), Filter.parse(words).records(EVALS)
     for run in saved.runs:
         node = Node("", run.id)
-        if _has_all(words, f"{run.agent} {run.id} {' '.join(run.suites)}"):
+        if fits({}, f"{run.agent} {run.id} {' '.join(run.suites)}"):
             nodes.append(node)
             failing = (case for case in run.cases if not case.holds)
             nodes += [Node(case.suite, run.id, case.id) for case in failing if node in opened]
@@ -361,9 +362,5 @@ def _worst_first(run: RunSummary, suite: str) -> list[CaseSummary]:
     return sorted(cases, key=lambda case: case.holds)
 
 
-def _fits(words: str, suite: str, case: CaseSummary) -> bool:
-    return _has_all(words, f"{suite} {case.id} {VERDICTS[case.verdict].word}")
-
-
-def _has_all(words: str, text: str) -> bool:
-    return all(word in text.lower() for word in words.lower().split())
+def _case_text(suite: str, case: CaseSummary) -> str:
+    return f"{suite} {case.id} {VERDICTS[case.verdict].word}"

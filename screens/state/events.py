@@ -40,10 +40,10 @@ _CALL_FIELDS = {
 _LATER = ("code", "step", "approval_id", "grant_id", "policy_version")
 
 
-def event_rows(log: EventLog, seqs: Sequence[int]) -> dict[int, Row]:
-    """Lines for these rows of the log; one that is gone says so."""
+def event_rows(log: EventLog, seqs: Sequence[int], face: str = "list") -> dict[int, Row]:
+    """Lines for these rows of the log, with the columns of a face; one that is gone says so."""
     found, now = event_lines(log, seqs), int(log.clock.now() * MICROSECONDS)
-    return {seq: row_of(EVENT, found.get(seq) or _missing(seq), now) for seq in seqs}
+    return {seq: row_of(EVENT, found.get(seq) or _missing(seq), now, face) for seq in seqs}
 
 
 def _missing(seq: int) -> EventLine:

@@ -43,8 +43,9 @@ class InboxLines:
 
     @property
     def total(self) -> int:
-        """The number of things that wait."""
-        return sum(len(group.entries) for group in self._groups) + len(self._below)
+        """The number of things that wait; under a filter of those that fit."""
+        below = len(self._below) if self._with_below else 0
+        return sum(len(group.entries) for group in self._groups) + below
 
     def show(self, groups: Sequence[Group], *, below: bool = True) -> None:
         """Take these groups for what waits.

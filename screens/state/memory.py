@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sb.screens.state.listing import Row, row_of
 from sb.screens.state.question import MOST_OBJECTS, Question, some
-from sb.screens.state.search import Found, Search
+from sb.screens.state.search import Found, Search, memory_filter, names_kind
 
 from sb.base.sources import MICROSECONDS
 from sb.base.text import counted, revealed, shorten
@@ -25,6 +25,7 @@ from sb.present.memories import (
     ShownMemory,
 )
 from sb.stack.settling import DISMISS, settle
+from sb.store.records.descriptors import ASIDE
 from sb.store.records.places import Places
 from sb.store.records.store import RecordStore
 
@@ -33,11 +34,13 @@ if TYPE_CHECKING:
 
     from sb.memory.operator_view import Overseer
 
-FILTER_HINT = "words, kind:… stack:… scope:… agent:… strength:… state:…"
+FILTER_HINT = "words, kind:… scope:… stack:… agent:… strength:… state:… since:7d"
 TEXT, ORIGIN, HISTORY, NEIGHBOURS = "text", "origin", "history", "neighbours"
 VIEW_NAMES = {TEXT: "Text", ORIGIN: "Origin", HISTORY: "History", NEIGHBOURS: "Neighbours"}  # of one memory
 BEST, NEAREST = 20, 10  # memories that ranking names: with every word, and without
-BEST_HEADING, REST_HEADING, NEAREST_HEADING = -1, -2, -3
+UPKEEP_KINDS = tuple(kind for kind in ASIDE if kind != "suggestion")  # which waits for a person
+BEST_HEADING, REST_HEADING, NEAREST_HEADING, UPKEEP_HEADING = -1, -2, -3, -4
+_UPKEEP = {UPKEEP_HEADING: "Upkeep: trust scores and histories of relationships"}
 
 
 def memory_rows(log: EventLog, numbers: Sequence[int], words: Sequence[str]) -> dict[int, Row]:
@@ -65,9 +68,11 @@ class FoundMemories(Found):
 
     Args:
         changes: the newest change of a record when it began.
+        upkeep: the numbers of all records of upkeep, newest first.
     """
 
     changes: int = 0
+    upkeep: Sequence[int] = ()
 
 
 class MemorySearch(Search):
@@ -75,9 +80,9 @@ class MemorySearch(Search):
 
     noun = "memory"
 
-    def __init__(self, text: str = "") -> None:
+    def __init__(self, text: str = "", now: int = 0) -> None:
         super().__init__(text)
-        self.wanted = RecordFilter.parse(text)
+        self.wanted = memory_filter(text, now)
         self.hits: Found = FoundMemories((), 0, False)
         self.ranking: Ranking | None = None
 
@@ -85,12 +90,23 @@ class MemorySearch(Search):
         found = self.hits
         changes = found.changes if isinstance(found, FoundMemories) else 0
         before = Browsed(found.keys, found.total, changes, found.complete)
+        # Who names a kind gets it in order.
+        upkeep = [] if names_kind(self.text) else RecordStore(log.database).numbers_of_kinds(UPKEEP_KINDS)
         for step in browse(log.database, self.wanted, before):
-            yield FoundMemories(step.numbers, step.total, step.complete, step.changes)
+            yield FoundMemories(step.numbers, step.total, step.complete, step.changes, upkeep)
 
     def arranged(self) -> Sequence[int]:
-        """Keys of matches: best first, then newest, last those near without every word. Headings are below 0."""
-        return arranged(self.hits, self.ranking) if self.ranking else self.hits.keys
+        """Keys of matches: best first, then newest memories, upkeep, and those near without every word.
+
+        Headings are below 0.
+        """
+        upkeep = self.hits.upkeep if isinstance(self.hits, FoundMemories) else ()
+        return arranged(self.hits, self.ranking, upkeep)
+
+    def headings(self) -> Mapping[int, Row]:
+        """The lines above the parts of the list."""
+        titles = self.ranking.titles if self.ranking else {}
+        return {number: Row((title,), heading=True) for number, title in (titles | _UPKEEP).items()}
 
 
 @frozen
@@ -105,20 +121,20 @@ class Ranking:
     nearest: Sequence[int] = ()
     words_alone: str = ""
 
-    def headings(self) -> Mapping[int, Row]:
-        """The lines above the parts of the list."""
+    @property
+    def titles(self) -> dict[int, str]:
+        """Of the parts of the list."""
         by = f"by {self.words_alone}" if self.words_alone else "by words and meaning"
-        titles = {
+        return {
             BEST_HEADING: f"Best first, {by}",
             REST_HEADING: "Other matches, newest first",
             NEAREST_HEADING: f"No exact match; nearest {by}" if self.words_alone else CLOSEST,
         }
-        return {number: Row((title,), heading=True) for number, title in titles.items()}
 
 
 def ranked(overseer: Overseer, wanted: RecordFilter) -> Ranking:
     """The active memories that answer the words best."""
-    places = wanted.places(overseer.space.places)
+    places = tuple(overseer.space.places.all())
     numbers = [item.id for item in overseer.searcher.find(wanted.question, places, filters=wanted)]
     fitting = fits(overseer.database, wanted, numbers)
     best = [number for number in numbers if number in fitting][:BEST]
@@ -126,24 +142,35 @@ def ranked(overseer: Overseer, wanted: RecordFilter) -> Ranking:
     return Ranking(best, nearest, overseer.vector_search_disabled_reason)
 
 
-def arranged(found: Found, ranking: Ranking) -> Sequence[int]:
-    """The keys of a list, with a heading above each part."""
-    keys = found.keys
-    places = {number: place_of(keys, number) for number in ranking.best}
-    best = [number for number in ranking.best if not found.complete or places[number] is not None]
+def arranged(found: Found, ranking: Ranking | None, upkeep: Sequence[int] = ()) -> Sequence[int]:
+    """The keys of a list, with a heading above each part; the newest memories alone have none.
+
+    Args:
+        upkeep: what stands behind the memories, since nobody looks for it first; newest first.
+    """
+    keys, ranked = found.keys, ranking or Ranking()
+    places = {number: place_of(keys, number) for number in (*ranked.best, *upkeep)}
+    best = [number for number in ranked.best if not found.complete or places[number] is not None]
+    aside = [number for number in upkeep if places[number] is not None]
+    if ranking is None and not aside:
+        return keys
     rest: array[int] = array("q")
     start = 0
     for place in sorted(place for place in places.values() if place is not None):
         rest.extend(keys[start:place])
         start = place + 1
     rest.extend(keys[start:])
-    nearest = ranking.nearest
-    parts: dict[int, Sequence[int]] = {BEST_HEADING: best, REST_HEADING: rest, NEAREST_HEADING: nearest}
+    parts: dict[int, Sequence[int]] = {
+        BEST_HEADING: best,
+        REST_HEADING: rest,
+        UPKEEP_HEADING: aside,
+        NEAREST_HEADING: ranked.nearest,
+    }
     shown: array[int] = array("q")
     for heading, part in parts.items():
-        if part:
+        if part and (ranking or heading == UPKEEP_HEADING):
             shown.append(heading)
-            shown.extend(part)
+        shown.extend(part)
     return shown
 
 

@@ -147,6 +147,9 @@ def _origin(row: Row, about: Dossier, origins: Sequence[Origin]) -> Iterator[Fie
     if origins:
         yield Field("Derived from")
         yield from _tree(origins)
+    if about.restatements:
+        yield Field(f"Restated in {counted(about.restatement_count, 'text')}")
+        yield from (Field(_minute(text.created_at), text.content) for text in about.restatements)
     if about.evidence:
         yield Field(f"Restated or judged {counted(about.evidence_count, 'time')}")
         yield from (Field(_minute(item["at"]), evidence_text(item)) for item in about.evidence)

@@ -159,7 +159,7 @@ PLAIN: dict[str, Callable[[Records], PlainScreen]] = {
     "log": _rows_of(LogFilter, EVENT, "list", event_rows),
     "calls": _rows_of(CallFilter, CALL, "list", call_rows),
     "changes": _rows_of(UndoableFilter, RECOVERY, "plain", partial(change_rows, face="plain")),
-    "decisions": _rows_of(DecisionFilter, EVENT, "decisions", event_rows),
+    "decisions": _rows_of(DecisionFilter, EVENT, "decisions", partial(event_rows, face="decisions")),
     "memory": _memory,
     "checkpoints": _checkpoints,
     "contracts": _contracts,

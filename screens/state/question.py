@@ -51,8 +51,8 @@ class Question:
 
     @property
     def key(self) -> str:
-        """By which a reason that was not used is found again."""
-        return "\n".join(self.records) or self.title
+        """By which a reason that was not used is found again, for the same decision about the same records."""
+        return "\n".join((self.title, *self.records))
 
 
 def some(texts: list[str], count: int) -> tuple[str, ...]:

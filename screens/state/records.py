@@ -20,6 +20,7 @@ from sb.config import Config
 from sb.errors import DeniedError, SBError, SchemaMismatch
 from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.authority.authority import Authority
+from sb.kernel.authority.enrolment import operators_here
 from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.contracts import KERNEL_SURFACE
@@ -316,8 +317,7 @@ class Records:
             with suppress(DeniedError):  # the first decision says what is wrong
                 return Operators(active, (remote_decider(socket).name,))
             return Operators(active)
-        keys = KeyFolder(self.config.home.keys).names()
-        return Operators(active, tuple(name for name in keys if name in active))
+        return Operators(active, tuple(operators_here(authority, KeyFolder(self.config.home.keys))))
 
     def close(self) -> None:
         """Close every connection, and anchor what was written; the next use opens it again."""

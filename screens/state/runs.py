@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from array import array
 from collections.abc import Collection, Iterator, Sequence
@@ -20,9 +21,11 @@ from sb.base.values.frozen import frozen
 from sb.kernel.reversibility.mutations import MutationStore
 from sb.kernel.review.activity import RunTallies
 from sb.kernel.review.calls import (
+    CallFilter,
     CallRecord,
     RefusedFilter,
     Turn,
+    all_calls,
     calls_at,
     next_refused,
     run_calls,
@@ -30,7 +33,6 @@ from sb.kernel.review.calls import (
 )
 from sb.kernel.review.runs import (
     Run,
-    RunFilter,
     first_event,
     first_events,
     project_name,
@@ -38,7 +40,7 @@ from sb.kernel.review.runs import (
     runs_at,
 )
 from sb.log.event_log import EventLog
-from sb.log.search import events_at
+from sb.log.search import Clause, events_at
 from sb.present import events
 from sb.present.agents import counts_text
 from sb.present.events import WORD, call_line
@@ -48,9 +50,11 @@ from sb.present.times import date_and_time, when
 from sb.present.usage import session_cost, tokens_line
 
 TREE_COLUMNS = tuple(  # of the lines of a tree, by how far each stands in
-    (Column(WORD + depth * len(INDENT)), Column(cut=Cut.MIDDLE), Column(7, right=True)) for depth in range(3)
+    (Column(WORD + depth * len(INDENT)), Column(cut=Cut.MIDDLE), Column(6, tone="soft", right=True))
+    for depth in range(3)
 )
 NEXT_CALLS = 3
+NEWEST_CALLS, LOOKED_AT = 12, 20_000  # calls below a tool or an agent; events among which they are
 SESSION, TURN, CALL = KINDS = range(3)
 
 
@@ -122,7 +126,7 @@ def turn_node(turn: Turn) -> Node:
     return Node(TURN, turn.calls[-1])
 
 
-def grown(log: EventLog, tree: Tree, wanted: RunFilter, opened: Collection[Node]) -> Tree:
+def grown(log: EventLog, tree: Tree, wanted: Clause, opened: Collection[Node]) -> Tree:
     """The tree with what was written since it was read, and these lines open; a new one opens its newest line."""
     newest = log.head().seq
     found = first_events(log, after=tree.read_to, wanted=wanted, dry_runs=False)
@@ -159,7 +163,7 @@ class RunRows:
                 rows[node.key] = self._session(run, node in tree.open, now)
         calls = calls_at(log, [node.first for node in nodes if node.kind == CALL])
         rows |= {
-            Node(CALL, first).key: _branch(call, 2 if first in tree.in_turns else 1)
+            Node(CALL, first).key: _branch(call, 2 if first in tree.in_turns else 1, now)
             for first, call in calls.items()
         }
         for node in nodes:
@@ -185,8 +189,8 @@ def _turn(turn: Turn, unfolded: bool, now: int) -> Row:
     return Row(cells, depth=1, fold=unfolded)
 
 
-def _branch(call: CallRecord, depth: int) -> Row:
-    return Row(events.CALL.cells(call_line(call), 0, "branch"), depth=depth, columns=TREE_COLUMNS[depth])
+def _branch(call: CallRecord, depth: int, now: int) -> Row:
+    return Row(events.CALL.cells(call_line(call), now, "branch"), depth=depth, columns=TREE_COLUMNS[depth])
 
 
 def call_rows(log: EventLog, seqs: Sequence[int]) -> dict[int, Row]:
@@ -195,6 +199,34 @@ def call_rows(log: EventLog, seqs: Sequence[int]) -> dict[int, Row]:
     return {
         first: row_of(events.CALL, call_line(call), now) for first, call in calls_at(log, list(seqs)).items()
     }
+
+
+def newest_calls(log: EventLog, title: str, now: int, *, agent: str = "", tool: str = "") -> list[Field]:
+    """A heading and the newest calls of an agent, or of a tool, a line each; [] where there is none.
+
+    Not in all of the log: of what was called long ago, Activity knows.
+    """
+    wanted = {"agent": agent, "tool_id": tool}
+    of = {column: value for column, value in wanted.items() if value}
+    clause = " AND ".join(f"{column} = ?" for column in of), tuple(of.values())
+    newest, found = log.head().seq, array("q")
+    after = max(newest - LOOKED_AT, 0)
+    for step in all_calls(log, CallFilter(more=clause), newest=newest, after=after):
+        found.extend(step.seqs)
+        if len(found) >= NEWEST_CALLS:
+            break
+    lines = [call_line(call) for _, call in sorted(calls_at(log, found[:NEWEST_CALLS]).items(), reverse=True)]
+    fields = [
+        Field(
+            relative_age(line.at, now),
+            " · ".join(
+                [line.verdict.word, line.object.removeprefix(f"{tool} "), *([] if agent else [line.agent])]
+            ),
+            tone=line.verdict.tone if line.verdict.tone == "danger" else "",
+        )
+        for line in lines
+    ]
+    return [Field(title), *fields] if fields else []
 
 
 def document(records: Records, tree: Tree, node: Node) -> list[Field]:
@@ -264,21 +296,34 @@ def _call_document(log: EventLog, call: CallRecord, now: int) -> list[Field]:
     return [*fields, *(Field(name, value, folded=True) for name, value in ids.items())]
 
 
-def refused_call(log: EventLog, words: str, node: Node | None, by: int) -> Node | None:
-    """The nearest call that was refused or whose outcome is unknown; from the end on if there is none."""
-    wanted, head = RefusedFilter.parse(words), log.head().seq
-    start = _start(log, node, by) if node else head + 1
+def refused_call(log: EventLog, clause: Clause, start: int, by: int) -> tuple[int, int] | None:
+    """The nearest call that was refused or is unknown; from the end on if there is none.
+
+    Returns its event that says so, and its first one.
+    """
+    wanted, head = RefusedFilter(clause), log.head().seq
     for seq in (start, head + 1 if by > 0 else 0):
         found = next_refused(log, wanted, seq, newer=by < 0)
         event = events_at(log, [found]).get(found) if found else None
         if event is not None:
             begun = next(log.events(run_id=event.subject.run_id, call_id=event.subject.call_id), event)
-            return Node(CALL, begun.seq)
+            return event.seq, begun.seq
     return None
 
 
-def _start(log: EventLog, node: Node, by: int) -> int:
+def calls_of(log: EventLog, tree: Tree) -> Clause:
+    """The condition on events of the runs in a tree."""
+    firsts = json.dumps([log.first_id + first for first in tree.sessions])
+    return (
+        "run_id IN (SELECT run_id FROM events WHERE id IN (SELECT value FROM json_each(?)))",
+        (firsts,),
+    )
+
+
+def start_of(log: EventLog, node: Node | None, by: int) -> int:
     """The row from which on to look: of a session, behind its newest call; to newer ones, a call's newest event."""
+    if node is None:
+        return log.head().seq + 1
     if node.kind == CALL and by < 0:
         event = events_at(log, [node.first]).get(node.first)
         events = log.events(run_id=event.subject.run_id, call_id=event.subject.call_id) if event else ()

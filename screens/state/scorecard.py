@@ -14,6 +14,7 @@ from sb.base.values.frozen import frozen
 from sb.errors import CheckFailed
 from sb.harness.scorecard import percent
 from sb.kernel.harness_audit.grading import FORMAT
+from sb.operator.filters import CONTROLS, Filter
 from sb.present.kind import WIDE, Cell, Column
 
 CONTROL_COLUMNS = (
@@ -24,7 +25,6 @@ CONTROL_COLUMNS = (
     Column(width=5, least=52),
 )
 LONGEST_HEADING = 400
-TERMS = ("status", "severity", "outcome")
 _TONES = {"pass": "soft", "partial": "warn", "fail": "danger"}
 _TEXTS = ("id", "title", "question", "outcome", "upstream_outcome", "severity", "status", "reason")
 _LISTS = ("flip", "modules", "owasp", "nist")
@@ -77,17 +77,17 @@ class Graded:
     nist: tuple[str, ...]
     place: int
 
-    def fits(self, text: str) -> bool:
-        """True if every word is in it, and every `status:`, `severity:` or `outcome:` term in that alone."""
-        return all(self._has(word) for word in text.lower().split())
+    @property
+    def terms(self) -> dict[str, str]:
+        """The values that terms of a filter name."""
+        return {"status": self.status, "severity": self.severity, "outcome": self.outcome}
 
-    def _has(self, word: str) -> bool:
-        term, _, wanted = word.partition(":")
-        if term in TERMS and wanted:
-            return wanted in str(getattr(self, term)).lower()
+    @property
+    def text(self) -> str:
+        """The text in which words are looked for."""
         checks = (text for check in self.checks for text in (check.name, check.says, check.observed))
-        texts = (self.id, self.title, self.question, self.outcome, self.severity, self.status, self.reason)
-        return any(word in item.lower() for item in (*texts, *self.modules, *self.owasp, *self.nist, *checks))
+        texts = (self.id, self.title, self.question, *self.terms.values(), self.reason)
+        return "\n".join((*texts, *self.modules, *self.owasp, *self.nist, *checks))
 
 
 @frozen
@@ -131,13 +131,18 @@ class Scorecard:
         return "danger" if self.blockers else "warn" if self.score < 1 else "ok"
 
     def rows(self, text: str) -> dict[int, Row]:
-        """The controls that fit a filter by their numbers from 1, below their outcomes by numbers below 0."""
+        """The controls that fit a filter by their numbers from 1, below their outcomes by numbers below 0.
+
+        Raises:
+            UsageError: the text is no filter of controls.
+        """
+        fits = Filter.parse(text).records(CONTROLS)
         rows: dict[int, Row] = {}
         for group, outcome in enumerate(self.outcomes, 1):
             fitting = {
                 number: control_row(control)
                 for number, control in enumerate(self.controls, 1)
-                if control.outcome == outcome.id and control.fits(text)
+                if control.outcome == outcome.id and fits(control.terms, control.text)
             }
             rows |= {-group: outcome.row, **fitting} if fitting else {}
         return rows

@@ -184,6 +184,9 @@ def checks(sb: Session, folder: Path) -> None:
     sb("explain ls")
     sb("explain 'rm -rf build'", 4)
     sb("commands")
+    sb("filters save mine agent:clerk")
+    sb("filters list")
+    sb("filters delete mine")
     sb("credentials list")
     sb("credentials check billing", 1)
     (folder / "page.txt").write_text("The parcel comes on Monday.", encoding="utf-8")
@@ -295,6 +298,11 @@ def memories(sb: Session) -> None:
         sb(f"memory {verb} {fact}")
     for verb in ("protect", "protect --lift", "forget", "recover"):
         sb(f"memory {verb} {fact} --reason 'as agreed'")
+    disk = sb("memory remember 'The large disk of the shop was removed.' --agent scribe")["id"]
+    sb("memory remember 'The large disk of the shop was deleted.' --agent scribe")
+    restatement = sb(f"memory show {disk}")["restatements"][0]["id"]
+    for back in ("", " --revert"):
+        sb(f"memory split {restatement} --reason 'as agreed'{back}")
     sb("memory gate 'postgres is our database' --agent scribe --category convention")
     sb(f"memory outcome {fact} --reason 'it answered'")
     trigger = sb("memory trigger create 'billing schema' 'read the runbook' --agent scribe")["id"]

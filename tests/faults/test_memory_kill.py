@@ -90,6 +90,15 @@ def recovers(home: Home, brain: Brain) -> None:
             change(home.known["told"], "why")
 
 
+def splits(home: Home, brain: Brain) -> None:
+    """Restate a memory in another text, take that out, and merge it again."""
+    OPERATIONS["restate"](home, brain)
+    known = brain.space.records.known([home.known["told"]])[home.known["told"]]
+    for row in list(brain.space.records.rows(brain.space.evidence.texts([known["id"]]))):
+        brain.split(row["uid"], "why")
+        brain.split(row["uid"], "why", revert=True)
+
+
 def assesses(home: Home, brain: Brain) -> None:
     log = home.log(brain)
     trust = TrustDesk(brain.space, log, Authority(home.config.operators.file, log))
@@ -100,6 +109,7 @@ OPERATIONS: dict[str, Callable[[Home, Brain], object]] = {
     "remember": lambda home, brain: brain.remember("new words", speaker="Bob", derived_from=[home.known["told"]]),
     "private": lambda home, brain: brain.remember("new words", private=True),
     "restate": lambda home, brain: brain.remember("In 15 seconds the limit is 100 requests.", speaker="Ann"),
+    "split": splits,
     "refute": lambda home, brain: brain.refute(home.known["told"]),
     "assess": assesses,
     "entity": lambda home, brain: brain.entity("orders", "service", observations=["new words"]),
@@ -219,7 +229,10 @@ def unsound(home: Home) -> list[Any]:
         )
         found += database.query(  # what the gate merged is merged whole: evidence, and the confidence that follows
             "SELECT 'evidence', e.record FROM record_evidence AS e WHERE e.weight > 0 GROUP BY e.record HAVING count(*) <>"
-            " (SELECT count(*) FROM record_history AS h WHERE h.record = e.record AND h.operation IN ('restate', 'refuted'))"
+            " (SELECT sum(CASE h.operation WHEN 'split' THEN -1 ELSE 1 END) FROM record_history AS h WHERE h.record = e.record"
+            " AND h.former LIKE '%\"confidence\"%')"
+            " UNION ALL SELECT 'restatement', r.id FROM records AS r WHERE r.state = 'superseded' AND r.id NOT IN"
+            " (SELECT source FROM edges WHERE relation = 'merged_into')"
         )
     with closing(sqlite3.connect(home.config.database)) as other:  # the standard library's SQLite
         other.execute("INSERT INTO record_index (record_index, rank) VALUES ('integrity-check', 1)")

@@ -10,11 +10,13 @@ import pytest
 
 from sb.config import load_config
 from sb.errors import NotFoundError
-from sb.hosts.hooks.event import NativeCall, Server
+from sb.hosts.hooks.event import NativeCall
 from sb.hosts.registry import WITH_SERVERS
 from sb.hosts.server_approvals import approve_server, server_states, server_steps
 from sb.hosts.servers import configured_servers, mcp_named, server_of
 from sb.kernel.authority.signing import Label
+from sb.kernel.calls.servers import Server
+from sb.present.rules import SERVER
 from sb.runtime import open_runtime
 from tests.rows import rows
 
@@ -158,10 +160,12 @@ def test_server_can_be_approved_before_its_first_use(person: Path) -> None:
     with open_runtime(config, hosted=True) as runtime:
         (state,) = server_states(runtime.approvals, config, "claude-code", env, cwd)
         assert state.grant is None
+        assert [cell.text for cell in SERVER.cells(state, 0, "list")] == ["asks", "a", "claude-code"]
         made = approve_server(runtime.approvals, config, "claude-code", state.server, Label("ada"), "ours")
         (state,) = server_states(runtime.approvals, config, "claude-code", env, cwd)
         assert state.grant is not None
         assert state.to_dict()["grant"] == made.id
+        assert [cell.text for cell in SERVER.cells(state, 0, "list")] == ["approved", "a", "claude-code"]
         with pytest.raises(NotFoundError):
             server_states(runtime.approvals, config, "nobody", env, cwd)
 

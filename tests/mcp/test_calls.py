@@ -79,7 +79,10 @@ def test_a_call_that_waits_runs_once_a_person_agreed_and_only_once(folder: Path)
     async def scene(s: Session) -> None:
         waiting = await s.call("call_tool", tool="shell.run", args=REMOVE)
         assert waiting["state"] == "waiting"
-        assert waiting["reason"] == "shell.run is destructive, so a person must approve each call"
+        assert (
+            waiting["reason"]
+            == "shell.run can destroy or change for good, so a person must approve each call"
+        )
         assert f"`sb approvals approve {waiting['request']} --reason WHY`" in waiting["next"]
         assert "Do not work around it" in waiting["next"]
         assert (await s.call("request_status", request=waiting["request"]))["decision"] == "waiting"

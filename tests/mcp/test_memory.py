@@ -31,6 +31,9 @@ def test_what_one_session_learns_the_next_begins_with(home: Path, mode: str) -> 
         assert (again["id"], again["merged"]) == (saved["id"], True)
         hits = await s.call("search", query="when does the shop ship?")
         assert [hit["id"] for hit in hits] == [saved["id"]]
+        assert (await s.call("get_memory", id=saved["id"]))["restated"] == [
+            "The shop ships on Fridays and Tuesdays."
+        ]
         await s.call("decide", title="Refund by hand", rationale="The provider is down.")
         await s.call("log_event", summary="The refund of 1002 failed.", event_type="error")
         await s.call("wrap_up", summary="1002 is open", open_loops=["refund 1002"], next_step="ask Ada")

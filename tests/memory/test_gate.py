@@ -22,6 +22,7 @@ from sb.memory.gate.incoming import Gate, IncomingRecord
 from sb.protocols.types import Fact
 from sb.store.database import open_database
 from sb.store.records.columns import Row
+from sb.store.records.evidence import MOST_TEXTS
 from sb.store.records.places import Place
 from tests.memory.agents import DAY, Agents, agents
 
@@ -29,6 +30,7 @@ __all__ = ["agents"]
 
 RULE = "Deploys go out on Tuesdays, after the tests have passed."
 AGAIN = "After the tests have passed, deploys go out on Tuesdays."
+LETTERS = str.maketrans("0123456789", "bcdfghjklm")
 
 
 def row(agents: Agents, record: str) -> Row:
@@ -292,7 +294,7 @@ def test_nothing_below_the_floor_is_merged_whatever_it_is_worth(agents: Agents) 
         (agents.home / "config.yaml").write_text(f"memory:\n  scopes: {rules}\n", "utf-8")
         brain = agents.brain()
         first = brain.remember(RULE)
-        verdict = brain.explain("Deploys go out on Tuesdays after the tests.")
+        verdict = brain.explain("Deploys really go out on Tuesdays, currently, after the tests have passed.")
         assert verdict.admitted is (floor > 0.9)
         assert (verdict.nearest == first) is not verdict.admitted
         likeness = max(likeness, verdict.likeness)
@@ -379,6 +381,45 @@ def test_processes_that_look_at_once_never_both_admit(tmp_path: Path) -> None:
         merged = brain.database.query("SELECT count(*) FROM record_evidence")[0][0]
     assert len(texts) == len(set(texts)) == 6
     assert merged == 10
+
+
+RESTATER = WRITER.replace(
+    """for team in "ABCDE":
+    brain.remember("Deploys of team %s go out on Tuesdays." % team)
+""",
+    """for word in sys.argv[3:]:
+    brain.remember("Deploys go out on Tuesdays, after the tests have passed, %s." % word)
+""",
+)
+
+
+def test_processes_that_merge_into_one_memory_at_once_keep_every_text_and_its_bound(tmp_path: Path) -> None:
+    path = tmp_path / "brain.db"
+    env = {**os.environ, "SB_HOME": str(tmp_path)}
+    with Brain("first", path=path) as brain:
+        memory = brain.remember(RULE)
+        for number in range(MOST_TEXTS - 2):  # two more fit
+            assert brain.remember(f"{RULE[:-1]}, zanza{number}ly.".translate(LETTERS)) == memory
+    endings = ["quickly", "silently", "happily"]
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", RESTATER, str(path), f"agent {word}", word],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env,
+        )
+        for word in endings
+    ]  # fmt: skip
+    for writer in writers:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == b"looked\n"
+    for writer in writers:
+        writer.communicate(b"go\n", timeout=120)
+        assert writer.returncode == 0
+    with Brain("first", path=path) as brain:
+        found: dict[str, str] = dict(brain.database.query("SELECT text, state FROM records"))
+        new = [found[f"{RULE[:-1]}, {word}."] for word in endings]
+        assert sorted(new) == ["active", "superseded", "superseded"]
+        number = brain.space.records.known([memory])[memory]["id"]
+        assert len(brain.space.evidence.texts([number])) == MOST_TEXTS
 
 
 class InterruptedGate(Gate):

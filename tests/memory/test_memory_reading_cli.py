@@ -71,6 +71,25 @@ def test_an_operator_is_shown_who_restated_a_memory_and_how_much_that_counted(sb
     assert found["evidence"][2]["at"].endswith("Z")
 
 
+def test_texts_that_were_merged_are_listed_found_and_split(sb: CommandLine) -> None:
+    first = saved_id(sb, "remember", "The large parcels were removed at night.")
+    merged = sb("memory", "remember", "The big parcels were deleted at night.")
+    assert "sb memory split mem_" in merged.err
+    text = "restated as: The big parcels were deleted at night."
+    shown = sb("memory", "show", first)
+    assert text in shown.out
+    assert "restated as" not in sb("memory", "search", "large parcels").out
+    assert text in sb("memory", "search", "deleted").out
+    restatement = sb("memory", "show", first, "--json").json["restatements"][0]["id"]
+    done = sb("memory", "split", restatement, "--reason", "other parcels")
+    assert done.out == f"{restatement} split from {first}\n"
+    assert "split by operator" in sb("memory", "history", restatement).out
+    assert text not in sb("memory", "show", first).out
+    assert sb("memory", "split", first, "--reason", "no").code == 1
+    assert sb("memory", "split", restatement, "--revert", "--reason", "the same").code == 0
+    assert text in sb("memory", "show", first).out
+
+
 def test_an_agent_is_shown_what_it_says_and_nothing_of_others(sb: CommandLine, fact: str) -> None:
     assert sb("memory", "show", fact, "--agent", "bob").code == 1  # bob's session is in another scope
     assert "the limit is 100" in sb("memory", "show", fact, "--agent", "bob", "--project", "shop").out

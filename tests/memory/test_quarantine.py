@@ -22,12 +22,13 @@ from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.authority.signing import Label
 from sb.log.event_log import EventLog
 from sb.memory import Brain
-from sb.memory.browse import Browsed, RecordFilter, browse
+from sb.memory.browse import Browsed, browse
 from sb.memory.bundle_import import load
 from sb.memory.bundles import export
 from sb.memory.markdown import markdown
 from sb.memory.operator_view import Overseer
 from sb.memory.quarantine.review import Quarantine
+from sb.operator.filters import Filter
 from sb.present.memories import matched_text
 from sb.protocols.types import Belief, Note
 from sb.protocols.types.vocabulary import SOURCES
@@ -99,7 +100,7 @@ def _exported(desk: Desk, folder: Path, agent: str) -> str:
 
 def _browsed(desk: Desk, text: str) -> str:
     """The console's list of memories for a filter."""
-    *_, last = browse(desk.database, RecordFilter.parse(text), Browsed())
+    *_, last = browse(desk.database, Filter.parse(text).memory(0), Browsed())
     rows = desk.space.records.rows(list(last.numbers))
     return "\n".join(matched_text(row, ()).text for row in rows)
 

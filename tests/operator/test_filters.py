@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import stat
+import contextlib
+import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,25 +12,19 @@ from typing import Any
 import pytest
 
 from sb.base.sources import CountingIds, SteeredClock
-from sb.errors import NotFoundError, UsageError
+from sb.errors import UsageError
 from sb.kernel import RunBudget, RunContext, SafetyClass
 from sb.kernel.authority.signing import Label
+from sb.log.event_log import EventLog
+from sb.log.search import seqs_of
 from sb.operator.attention.inbox import InboxReader
-from sb.operator.filters import (
-    KEYS,
-    MOST_SAVED,
-    Filter,
-    delete_filter,
-    filter_of,
-    save_filter,
-    saved_filters,
-)
+from sb.operator.filters import KEYS, Filter, filter_of
 from sb.runtime import Runtime, open_runtime
+from sb.store.database import open_database
 from tests.conftest import CommandLine, approve_tools
 from tests.rows import rows
 
 DAY_S = 86_400
-SECRET = "_".join(("ghp", "a1" * 18))
 
 
 @pytest.fixture
@@ -143,6 +138,7 @@ def test_what_waits_that_fits(runtime: Runtime, asked: dict[str, str], text: str
         ("state:aproved", 'did you mean "approved"'),
         ('by:"ada', "a quote is not closed"),
         ('by:ada"x"', "half quoted"),
+        ("state:quarantine", 'did you mean "quarantined"'),
         ("https://x.example", "no key 'https'"),
         ("x" * 1001, "more than 1,000"),
     ],
@@ -171,9 +167,10 @@ def test_a_filter_is_written_as_it_is_read(text: str) -> None:
 def test_each_face_says_which_key_it_does_not_know() -> None:
     for text, face in (
         ("kind:x", "approvals"),
-        ("state:waiting", "log"),
         ("effect:x", "log"),
         ("by:ada", "inbox"),
+        ("by:ada", "runs"),
+        ("tool:x", "memory"),
     ):
         with pytest.raises(UsageError, match="does not apply to"):
             getattr(Filter.parse(text), face)(0)
@@ -190,28 +187,6 @@ def test_words_of_a_shell_are_read_like_one_text() -> None:
         'by:ada since:7d agent:"my agent" amount>5'
     )
     assert not filter_of("", [], dict.fromkeys(KEYS, ""))
-
-
-def test_saved_filters_are_private_and_without_secrets(tmp_path: Path) -> None:
-    assert saved_filters(tmp_path) == {}
-    save_filter(tmp_path, "ada's", "by:ada since:7d", "newest")
-    save_filter(tmp_path, "leak", SECRET)
-    assert saved_filters(tmp_path)["ada's"] == {"filter": "by:ada since:7d", "sort": "newest"}
-    [file] = tmp_path.iterdir()
-    assert SECRET not in file.read_text(encoding="utf-8")
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    delete_filter(tmp_path, "ada's")
-    assert list(saved_filters(tmp_path)) == ["leak"]
-    with pytest.raises(NotFoundError, match="did you mean"):
-        delete_filter(tmp_path, "leek")
-    with pytest.raises(UsageError, match="no key"):
-        save_filter(tmp_path, "wrong", "byy:x")
-    for number in range(MOST_SAVED - 1):
-        save_filter(tmp_path, f"f{number}", "by:ada")
-    with pytest.raises(UsageError, match="saved filters"):
-        save_filter(tmp_path, "more", "by:ada")
-    file.write_text("[", encoding="utf-8")
-    assert saved_filters(tmp_path) == {}
 
 
 def test_who_approved_what_last_week_is_one_line(sb: CommandLine, asked: dict[str, str]) -> None:
@@ -233,4 +208,60 @@ def test_the_log_takes_the_same_words(sb: CommandLine, asked: dict[str, str]) ->
     assert len(sb("log", "search", "by:ada", "kind:approval.*").out.splitlines()) == 2
     newest = sb("log", "search", "agent:courier", "--limit", "1")
     assert (len(newest.out.splitlines()), "showing the newest 1" in newest.err) == (1, True)
-    assert sb("log", "search", "state:waiting").code == 2
+    assert sb("log", "search", "effect:pays").code == 2
+    for state, name in (("waiting", "rent"), ("denied", "two"), ("expired", "old")):
+        found = sb("log", "search", f"state:{state}", "--json").json["items"]
+        assert asked[name] in [item["call_id"] for item in found], state
+
+
+def test_lists_and_searches_take_a_saved_filter_and_narrow_it(sb: CommandLine, asked: dict[str, str]) -> None:
+    assert sb("filters", "save", "ada's week", "by:ada", "since:7d").code == 0
+    listed = sb("approvals", "list", "--saved", "ada's week", "--json").json["items"]
+    assert [item["id"] for item in listed] == [asked["new"]]
+    found = sb("log", "search", "--saved", "ada's week", "kind:approval.*", "--json").json["items"]
+    assert [item["call_id"] for item in found] == [asked["new"]]
+    assert sb("approvals", "list", "--saved", "ada's week", "amount>70", "--json").json["items"] == []
+    wrong = sb("log", "search", "--saved", "ada week")
+    assert (wrong.code, 'did you mean "ada\'s week"' in wrong.err) == (1, True)
+
+
+@rows(
+    "text, names",
+    [
+        ("by:ada", "last first alone"),
+        ("by:ADA", "last first alone"),
+        ("by:ad", ""),
+        ("by:a*", "last first alone quoted"),
+        ("by:jo_e", "under"),
+        ("by:jo%e", ""),
+        ("by:o'brien", "brien"),
+        ("by:é", "accent"),
+        ("-by:ada", "inside under brien accent quoted none spread damaged"),
+    ],
+)
+def test_a_decider_is_found_wherever_the_payload_names_one(tmp_path: Path, text: str, names: str) -> None:
+    payloads = {
+        "last": '{"reason":"x","by":"ada"}',
+        "first": '{"by":"ada","reason":"x"}',
+        "alone": '{"by": "Ada"}',
+        "inside": '{"signed":{"x":1,"by":"ada"}}',
+        "under": '{"reason":"x","by":"jo_e"}',
+        "brien": '{"by":"o\'brien","x":1}',
+        "accent": '{"reason":"x","by":"é"}',
+        "quoted": json.dumps({"reason": "x", "by": 'a",by":"ada'}, separators=(",", ":")),
+        "none": '{"reason":",by:ada"}',
+        "spread": json.dumps({"reason": ',"by":"ada"}'}),
+        "damaged": '{"by":"ada"',
+    }
+    name = tmp_path / f"{abs(hash(text))}.db"
+    with contextlib.closing(open_database(name)) as database:
+        log = EventLog(database)
+        with database.write() as write:
+            for number, payload in enumerate(payloads.values(), 1):
+                write(
+                    "INSERT INTO events (id, at, kind, run_id, trace_id, agent, tool_id, call_id, payload_digest, prev,"
+                    " hash, salt, payload) VALUES (?, 0, 'grant.made', '', '', '', '', '', '', '', '', '', ?)",
+                    (log.first_id + number, payload),
+                )
+        found = {list(payloads)[seq - 1] for seq in seqs_of(log, Filter.parse(text).log(0))}
+    assert found == set(names.split())

@@ -18,6 +18,7 @@ from sb.screens.document_view import DocumentView
 from sb.screens.inbox import InboxScreen
 from sb.screens.state.document import CONTINUED, HANGING
 from sb.screens.state.records import Records
+from textual import events
 from textual._compositor import Compositor
 from textual._context import visible_screen_stack
 from textual.css.model import RuleSet
@@ -36,6 +37,7 @@ from sb.runtime import Runtime, open_runtime
 from tests.conftest import approve_tools
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
+SLOWLY_S = 1.0
 FRAME_S, BLINK_S, LONGEST_PAUSE_S = 1 / 60, 0.001, 0.1
 # A console is started for what is hostile, so it is one text: all that acts, in the 60 characters of a name, at both
 # ends of a megabyte.
@@ -55,6 +57,7 @@ class Console:
             str
         ] = []  # short messages, also those that are gone: a loaded machine outlasts them
         self._heard_to = 0
+        self._typed_s = 0.0  # that keys are typed later than they are pressed: no two of them are one burst
 
     def __call__(
         self,
@@ -170,7 +173,10 @@ class Console:
     async def press(self, pilot: Pilot[None], *keys: str) -> None:
         """Press keys, each when what the one before asked for has been read and arranged; render what the last leaves."""
         for key in keys:
-            self.app.simulate_key(key)
+            event = events.Key(key, None)
+            self._typed_s += SLOWLY_S
+            event.time += self._typed_s
+            self.app.post_message(event)
             await self._rest(lambda: True)
         self._paint()
 

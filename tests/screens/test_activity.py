@@ -8,7 +8,10 @@ import json
 from pathlib import Path
 
 import pytest
+from sb.screens.filtering import Filtering
+from sb.screens.row_list import RowList
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from sb.kernel.authority.signing import Label
 from sb.present.event_files import COLUMNS
@@ -89,6 +92,85 @@ def test_a_filter_holds_in_all_views_of_activity(agents: Agents, console: Consol
         assert console.at("calls")
         await console.shows(pilot, "Calls 3")
         assert "bank.look" in console.text()
+
+    console(script)
+
+
+def test_a_text_that_is_no_filter_keeps_the_cursor_and_is_gone_when_it_is_left(
+    agents: Agents, console: Console
+) -> None:
+    """Else keys would act on rows that nobody asked for, and the text would come back in another view."""
+    done(agents)
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "3", "slash", *"tool:pay", "enter", "slash")
+        section = console.app.section
+        assert isinstance(section, Filtering)
+        box = section.query_one("#filter", Input)
+        assert box.selected_text == "tool:pay"
+        await console.press(pilot, *"colour:red", "enter")
+        await console.shows(pilot, "no key 'colour'")
+        assert box.has_focus
+        await console.press(pilot, "u", "x")
+        assert box.value == "colour:redux"
+        await console.press(pilot, "tab")
+        await console.until(pilot, lambda: (box.value, section.filter_text) == ("tool:pay", "tool:pay"))
+        await console.press(pilot, "right_square_bracket")
+        await console.shows(pilot, "filter: tool:pay")
+        assert console.app.screen.query_one("#filter", Input).value == "tool:pay"
+
+    console(script)
+
+
+def test_enter_filters_by_what_was_typed_in_one_burst(agents: Agents, console: Console) -> None:
+    done(agents)
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "3")
+        await pilot.press("slash", *"tool:nothing", "enter")
+        section = console.app.section
+        assert isinstance(section, Filtering)
+        assert section.filter_text == "tool:nothing"
+        assert not section.query_one("#filter", Input).has_focus
+
+    console(script)
+
+
+def test_who_decided_stands_below_its_title(agents: Agents, console: Console) -> None:
+    agents.runtime.approvals.approve(agents.pay("bob"), Label("ada"), "the bill")
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "3", *["right_square_bracket"] * 3)
+        await console.shows(pilot, "approved")
+        title, row = (
+            next(line for line in console.text().splitlines() if word in line) for word in (" by ", "bob")
+        )
+        assert row[title.index(" by ") + 1 :].startswith("ada")
+
+    console(script)
+
+
+def test_what_nobody_decided_in_time_is_found_among_decisions_by_its_state(
+    agents: Agents, console: Console
+) -> None:
+    agents.runtime.approvals.deny(agents.pay("eve"), Label("grace"), "no")
+    agents.pay("the landlord")  # whose lapse is noted, since later requests come
+    agents.clock.time += 86_400
+    agents.runtime.approvals.approve(agents.pay("bob"), Label("ada"), "the bill")
+    agents.clock.time += 86_400  # after which nothing is noted any more
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "3", *["right_square_bracket"] * 3)
+        await console.shows(pilot, "Decisions 5")
+        assert "landlord" not in console.text()
+        for typed, found in (("state:expired", 2), ("-state:denied", 4), ("state:denied by:grace", 1)):
+            await console.press(pilot, "slash")
+            console.app.screen.query_one("#filter", Input).value = typed
+            await console.shows(pilot, f"filter: {typed}")
+            assert len(console.app.screen.query_one("#decisions", RowList).listing.keys) == found
+            if typed == "state:expired":
+                assert "to=the landlord" in console.squeezed()
+            await console.press(pilot, "escape")
 
     console(script)
 

@@ -190,7 +190,7 @@ def test_a_burst_goes_into_the_reason_and_enter_decides_nothing(agents: Agents, 
     console(script, (100, 30))
 
 
-def test_the_text_of_a_dialog_that_was_left_comes_back_with_the_same_record_alone(
+def test_the_text_of_a_dialog_that_was_left_comes_back_with_the_same_record_and_decision_alone(
     agents: Agents, console: Console
 ) -> None:
     bob, eve = agents.pay("bob"), agents.pay("eve")
@@ -200,6 +200,8 @@ def test_the_text_of_a_dialog_that_was_left_comes_back_with_the_same_record_alon
         await console.press(pilot, "a", *"not", "enter", "escape")
         assert "1 of 2" in console.text()
         await console.press(pilot, *"yet", "escape", "d")
+        assert console.app.screen.query_one("#reason", Input).value == ""
+        await console.press(pilot, "escape", "a")
         assert console.app.screen.query_one("#reason", Input).value == "notyet"
         await console.press(pilot, "escape")
         await console.point(pilot, eve)

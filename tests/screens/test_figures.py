@@ -6,12 +6,17 @@ import pytest
 from textual.pilot import Pilot
 
 from sb.config import current_config
+from sb.evals.report import report_document
+from sb.evals.results import EvalRun
+from sb.evals.shelf import EvalShelf
+from sb.evals.summary import summary
 from sb.kernel.review.session_usage import SessionUsage, TranscriptState, save_usage
 from sb.kernel.review.usage import Tokens
 from sb.protocols.types import TrustAssessment
 from sb.stack import SQLiteStack
 from tests.conftest import CommandLine
 from tests.screens.conftest import Agents, Console
+from tests.screens.eval_runs import RIGHT, WRONG, attempt, case
 
 PRICES = "prices: {big: {input: 2}}\nbudget: {daily_cost_usd: 20}\n"
 
@@ -40,6 +45,40 @@ def test_the_inbox_shows_what_the_day_cost_of_its_budget_and_the_log_when_it_was
 
     console(script)
     assert "log (verified " in sb("status").out
+
+
+def test_an_agents_page_has_its_cost_by_the_hour_and_its_evals_where_there_are_some(
+    agents: Agents, console: Console
+) -> None:
+    agents.session("codex", session="without", calls=1)
+    agents.clock.time += 7200
+    ctx = agents.session(calls=2)
+    state = TranscriptState(models={"big": Tokens(input=3_000_000)})
+    save_usage(current_config().home.usage, ctx.run_id, SessionUsage({"x": state}))
+    agents.clock.time += 3600
+    agents.runtime.executor.execute(ctx, "notes.append", {"text": "one more"})
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.visit(pilot, "agents")
+        await console.shows(pilot, "Cost an hour, $")
+        await console.until(pilot, lambda: "claude-code" in console.detail())
+        page = console.app.section.handler.item  # type: ignore[union-attr]
+        assert [round(cost, 2) for cost in page.cost if cost] == [4.0, 2.0]
+        assert "Evals" not in console.detail()
+        for number, agent in enumerate(("claude-code", f"run:{ctx.run_id}", "somebody")):
+            results = (case("pays", agent, attempt(RIGHT)), case("waits", agent, attempt(WRONG)))
+            run = EvalRun(f"eval_{number:06}", agents.clock.time - 60, agent, results, {agent: "digest"})
+            EvalShelf(current_config().home.evals).save(summary(run), report_document(run))
+        await console.press(pilot, "r")
+        await console.until(pilot, lambda: "claude-code: 1 of 2 hold" in console.detail())
+        assert f"run:{ctx.run_id}: 1 of 2 hold" in console.detail()
+        assert "somebody" not in console.detail()
+        await console.press(pilot, "j")
+        await console.until(pilot, lambda: "codex" in console.detail())
+        assert "Cost an hour" not in console.text()
+        assert "Evals" not in console.detail()
+
+    console(script, (160, 48))
 
 
 def test_trust_on_record_stands_beside_an_agent_and_in_its_request(agents: Agents, console: Console) -> None:

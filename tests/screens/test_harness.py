@@ -83,8 +83,8 @@ def card() -> Scorecard:
 
 
 async def open_audit(console: Console, pilot: Pilot[None], shown: str = "Harness 15") -> None:
-    """Go to the screen, and wait until this is on it."""
-    await console.press(pilot, "5", *["left_square_bracket"] * 3)
+    """Go to the screen, run the audit, and wait until this is on it."""
+    await console.press(pilot, "5", *["left_square_bracket"] * 3, "r")
     await console.shows(pilot, shown)
 
 
@@ -146,6 +146,8 @@ def test_it_is_a_view_of_log_that_opens_it_the_footer_and_the_palette_name_it_an
         console.app.screen.query_one(Input).value = "next view"
         await console.shows(pilot, "Go to")
         await pilot.press("enter")
+        await console.until(pilot, lambda: console.at("harness"))
+        await console.press(pilot, "r")
         await console.shows(pilot, "56.7 %  7 pass · 3 partial · 5 fail · BLOCKED by 3 P0")
         await console.press(pilot, "enter", "j", "escape", "escape")
         assert console.at("contracts")
@@ -189,14 +191,15 @@ def test_a_pass_says_what_would_end_it_and_a_failure_what_would_make_it_pass(car
     [
         ("status:fail", "HA-01 HA-02 HA-04 HA-06 HA-08"),
         ("status:FAIL severity:p0", "HA-01 HA-04 HA-06"),
-        ("outcome:tool status:partial", "HA-14"),
+        ("outcome:tool* status:partial", "HA-14"),
         ("outcome:policy-governed severity:P2", "HA-10"),
         ("charter", "HA-06"),
         ("gateway FINGERPRINT", "HA-12"),
         ("ha-13", "HA-13"),
-        ("asi04 outcome:tool severity:P1", "HA-13"),
+        ("asi04 outcome:tool* severity:P1", "HA-13"),
         ("callable severity:P2", "HA-10"),
-        ("nothing:at all", ""),
+        ('"nothing:at all"', ""),
+        ("outcome:tool-controlled -status:pass", "HA-14"),
     ],
 )
 def test_a_filter_finds_words_anywhere_and_terms_in_their_column(
@@ -222,7 +225,7 @@ def test_the_filter_is_live_says_how_much_fits_and_escape_clears_it(
         await type_filter(console, pilot, "nowhere")
         await console.shows(pilot, "No controls match.")
         assert console.app.screen.query_one(DocumentView).fields == []
-        await type_filter(console, pilot, "outcome:policy")
+        await type_filter(console, pilot, "outcome:policy-governed")
         await console.shows(pilot, "5 of 15 · filter: ")
         await console.press(pilot, "enter", "j")
         assert graded(console) == "pass: HA-07"
@@ -240,8 +243,8 @@ def test_the_control_that_is_audited_is_named_while_it_lasts(
     child.prints(document(), begins="a library says hello\n3/15 Freshness of what is read", waits=True)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "5", *["left_square_bracket"] * 2)
-        console.app.simulate_key("left_square_bracket")
+        await console.press(pilot, "5", *["left_square_bracket"] * 3)
+        console.app.simulate_key("r")
         await console.comes(lambda: "auditing… 3 of 15: Freshness of what is read" in console.text())
         child.go_on.touch()
         await console.shows(pilot, "56.7 %")
@@ -256,11 +259,11 @@ def test_nothing_waits_for_the_audit_and_r_runs_it_again_with_the_grades_in_view
     child.prints(document(), waits=True)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "5", *["left_square_bracket"] * 2)
-        console.app.simulate_key("left_square_bracket")
+        await console.press(pilot, "5", *["left_square_bracket"] * 3)
+        console.app.simulate_key("r")
         await console.comes(lambda: "auditing…" in console.text() and child.pids)
         await pilot.press("question_mark")
-        await console.comes(lambda: "Run the audit again." in console.text())
+        await console.comes(lambda: "Run the audit, again too." in console.text())
         await pilot.press("escape")
         child.go_on.touch()
         await console.shows(pilot, "56.7 %")
@@ -287,8 +290,8 @@ def test_leaving_the_screen_ends_the_audit(
     child.prints(document(), waits=True)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "5", *["left_square_bracket"] * 2)
-        console.app.simulate_key("left_square_bracket")
+        await console.press(pilot, "5", *["left_square_bracket"] * 3)
+        console.app.simulate_key("r")
         await console.comes(lambda: child.pids)
         await pilot.press(*leave)
         await console.comes(lambda: gone(child.pids[0]))
@@ -297,20 +300,36 @@ def test_leaving_the_screen_ends_the_audit(
     console(script)
 
 
-def test_an_audit_that_was_ended_is_run_when_the_screen_is_shown_again(
-    agents: Agents, console: Console, child: Child
-) -> None:
+def test_an_audit_that_was_ended_can_be_run_again(agents: Agents, console: Console, child: Child) -> None:
     child.prints(document(), waits=True)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "5", *["left_square_bracket"] * 2)
-        console.app.simulate_key("left_square_bracket")
+        await console.press(pilot, "5", *["left_square_bracket"] * 3)
+        console.app.simulate_key("r")
         await console.comes(lambda: child.pids)
         await pilot.press("1")
         await console.comes(lambda: gone(child.pids[0]))
         child.go_on.touch()
-        await console.press(pilot, "5", *["left_square_bracket"] * 3)
+        await open_audit(console, pilot, "56.7 %")
+
+    console(script)
+
+
+def test_to_go_through_the_views_starts_no_audit_and_the_newest_grades_stay(
+    agents: Agents, console: Console, child: Child
+) -> None:
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "5", *["right_square_bracket"] * 5)
+        assert console.at("harness")
+        assert "r runs the audit" in console.text()
+        await console.press(pilot, *["right_square_bracket"] * 8)
+        await console.settle(pilot)
+        assert child.pids == []
+        await console.press(pilot, "r")
         await console.shows(pilot, "56.7 %")
+        await console.press(pilot, "1", "5", *["right_square_bracket"] * 5)
+        assert "56.7 %" in console.text()
+        assert len(child.pids) == 1
 
     console(script)
 
@@ -356,8 +375,8 @@ def test_the_real_audit_is_shown_whatever_this_home_says(
     before = sorted(home.rglob("*"))
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "5", *["left_square_bracket"] * 2)
-        console.app.simulate_key("left_square_bracket")
+        await console.press(pilot, "5", *["left_square_bracket"] * 3)
+        console.app.simulate_key("r")
         await console.comes(lambda: isinstance(console.app.screen, HarnessScreen))
         screen = console.app.screen
         assert isinstance(screen, HarnessScreen)

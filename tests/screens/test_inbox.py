@@ -22,11 +22,23 @@ def test_alike_requests_are_one_line_that_enter_opens(console: Console, agents: 
     async def script(pilot: Pilot[None]) -> None:
         await console.shows(pilot, "bank.pay · 3")
         assert "Needs you 4" in console.text()
-        assert "to=eve" not in console.text().split("Request")[0]
+        assert "to=eve" not in console.text().split("─ Requests ")[0]
         await console.press(pilot, "enter")
         assert all(f"to={name}" in console.text() for name in ("bob", "eve", "joan"))
         await console.press(pilot, "enter")
         await console.shows(pilot, "bank.pay · 3")
+
+    console(script)
+
+
+def test_the_record_of_a_closed_group_lists_all_that_is_alike(console: Console, agents: Agents) -> None:
+    for number in range(120):
+        agents.pay(f"payee {number}")
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.shows(pilot, "bank.pay · 120")
+        await console.until(pilot, lambda: "and 20 more" in console.detail())
+        assert console.detail().count("to=payee") + console.detail().count('to="payee') == 100
 
     console(script)
 

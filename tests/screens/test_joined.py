@@ -10,9 +10,10 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from sb.kernel.authority.signing import Label
-from sb.kernel.review.runs import RunFilter, first_events, runs_at
+from sb.kernel.review.runs import first_events, runs_at
 from sb.log.event import Subject
 from sb.log.kinds import SESSION_TURN
+from sb.operator.filters import Filter
 from tests.conftest import CommandLine
 from tests.screens.conftest import HOSTILE, SIZES, Agents, Console
 from tests.screens.test_safety import FORBIDDEN
@@ -50,6 +51,19 @@ def test_runs_and_agents_look_as_they_did(agents: Agents, console: Console) -> N
         await console.looks(pilot, "agents")
         await console.visit(pilot, "runs")
         await console.looks(pilot, "runs-joined")
+
+    console(script)
+
+
+def test_a_call_below_its_session_shows_its_age_and_no_duration(agents: Agents, console: Console) -> None:
+    agents.session("codex", BLOG, calls=2)
+    agents.clock.time += 150
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.visit(pilot, "runs")
+        calls = [line for line in console.text().split("\n") if "notes.append" in line]
+        assert len(calls) == 2
+        assert all(line.split()[-1].startswith("2m") for line in calls), calls
 
     console(script)
 
@@ -163,14 +177,19 @@ def test_plain_runs_name_each_run_and_where_it_belongs(agents: Agents, sb: Comma
 
 FILTERS = {
     "host:codex": {"s-codex"},
-    "host:CLAUDE": {"s-first", "s-second"},
-    "host:claude project:blog": {"s-second"},
+    "host:CLAUDE*": {"s-first", "s-second"},
+    "host:claude-code project:blog": {"s-second"},
+    "-host:codex -agent:clerk -session:s-second": {"s-first"},
+    "tool:no.such": set[str](),
+    "since:1970-01-01 blog": {"s-codex", "s-second"},
+    "until:1970-01-01": set[str](),
     "project:/data/ada/shop": {"s-first"},
-    "session:s-f": {"s-first"},
+    "session:s-f*": {"s-first"},
+    "host:claude": set[str](),
     "blog": {"s-codex", "s-second"},
     "books": {""},
     "agent:clerk": {""},
-    "host:-": {"s-first", "s-second"},
+    "host:*-*": {"s-first", "s-second"},
     "host:%": set[str](),
     "normal": set[str](),
 }
@@ -181,7 +200,7 @@ def test_the_filter_of_runs_looks_at_host_project_and_session(agents: Agents, co
     log = agents.runtime.log
     counts: dict[str, int] = {}
     for words, fitting in FILTERS.items():
-        wanted = RunFilter.parse(words)
+        wanted = Filter.parse(words).runs(0)
         found = first_events(log, wanted=wanted)
         assert {run.session for run in runs_at(log, found).values()} == fitting, words
         assert list(first_events(log, after=1, wanted=wanted)) == [first for first in found if first > 1]

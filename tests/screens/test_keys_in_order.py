@@ -13,6 +13,7 @@ from textual import events
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from sb.kernel.authority.signing import Label
 from sb.store import driver
 from tests.screens import shop
 from tests.screens.conftest import Agents, Console
@@ -150,3 +151,50 @@ def test_a_key_typed_after_a_decision_is_about_the_next_request(
     console(script)
     assert state(agents, first) == "approved"
     assert agents.runtime.approvals.get(second).reason == "not"
+
+
+@pytest.mark.parametrize("place", "15")
+def test_what_is_typed_with_a_key_that_opens_nothing_is_no_command(
+    agents: Agents, console: Console, place: str
+) -> None:
+    """In the Inbox nothing can be approved, and the others know no `a` at all."""
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, place)
+        burst(console, "a", *"quite fine, K :", "enter", *"3")
+        await console.says(pilot, keys_in_order.DROPPED)
+        assert [place == "1", len(console.app.screen_stack)] == [console.at("inbox"), 1]
+        assert sum(keys_in_order.DROPPED in toast for toast in console.toasts) == 1
+        await console.press(pilot, "3")
+        assert console.at("log")
+
+    console(script)
+
+
+def test_keys_typed_slowly_after_one_that_opens_nothing_are_commands(
+    agents: Agents, console: Console
+) -> None:
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "a", "3")
+        assert console.at("log")
+        burst(console, "j", "j", "4")
+        await console.until(pilot, lambda: console.at("memory"))
+
+    console(script)
+
+
+def test_a_burst_whose_request_is_gone_when_its_dialog_would_open_is_no_command(
+    agents: Agents, console: Console
+) -> None:
+    approval_id = agents.pay("bob")
+
+    async def script(pilot: Pilot[None]) -> None:
+        console.app.paused = True
+        await console.until(pilot, lambda: "bob" in console.text())
+        agents.runtime.approvals.deny(approval_id, Label("eve"), "no")
+        burst(console, "a", *"3 is right")
+        await console.says(pilot, "nothing to approve here")
+        await console.until(pilot, lambda: not console.app._typed)
+        assert console.at("inbox")
+
+    console(script)

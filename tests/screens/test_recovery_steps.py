@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from sb.screens.choosing import ChoiceScreen
 from textual.pilot import Pilot
 
 from sb.kernel.durable_execution import Workflow
@@ -29,6 +30,10 @@ def test_a_workflows_step_of_unknown_outcome_stands_beside_calls_and_is_settled(
         await console.shows(pilot, "send the letter")
         await console.until(pilot, lambda: "letter-7" in detail(console))
         assert "asks its tool" not in detail(console)
+        await console.press(pilot, "o", "t")
+        assert isinstance(console.app.screen, ChoiceScreen), "a plain function has no probe"
+        assert "its tool" not in console.text()
+        await console.press(pilot, "escape")
         await settle(console, pilot, 1)
         await give(console, pilot, "the relay knows nothing")
         await console.press(pilot, "y")

@@ -154,7 +154,7 @@ def test_n_goes_to_the_older_call_of_unknown_outcome_and_back(agents: Agents, co
         await console.until(pilot, lambda: "unknown" in console.detail())
         before = console.app.screen.query_one("#log", RowList).listing.current
         await console.press(pilot, "N")
-        await console.says(pilot, "no newer call was refused")
+        await console.says(pilot, "no other call was refused")
         await console.press(pilot, "g", "n")
         assert console.app.screen.query_one("#log", RowList).listing.current == before
 

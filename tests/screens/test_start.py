@@ -7,13 +7,19 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from sb.config import current_config
+from sb.kernel.authority.authority import Authority
+from sb.kernel.authority.enrolment import Enrolment
+from sb.kernel.authority.keys import KeyFolder
 from tests.conftest import CommandLine
 from tests.screens.conftest import Agents
 from tests.screens.terminal import Terminal
+from tests.screens.test_deciding import PASSPHRASE, enrol
 
 LATER = (
     "cryptography",
@@ -88,6 +94,37 @@ def test_in_a_real_terminal_it_shows_the_inbox_follows_a_resize_and_quits(agents
     terminal.read_until("3 Activity")
     terminal.type("q")
     assert terminal.wait() == 0
+
+
+def test_the_windows_title_counts_what_needs_you(agents: Agents, home: Path) -> None:
+    agents.call("bank.hang", {"text": "one"})
+    terminal = Terminal(home, 80, 24)
+    terminal.rest(lambda screen: screen.title == "(1) sb console")
+    agents.call("bank.hang", {"text": "two"})
+    terminal.rest(lambda screen: screen.title == "(2) sb console")
+    terminal.type("q")
+    with suppress(OSError):  # what Linux says when the other side has closed
+        while terminal.read(5):
+            pass
+    assert "\x1b[23;0t" in terminal.seen, "the former title is back"
+    assert terminal.wait() == 0
+
+
+def test_a_browsers_console_asks_who_decides_where_several_could(agents: Agents, home: Path) -> None:
+    enrol(agents)
+    config = current_config()
+    keys = KeyFolder(config.home.keys)
+    ada = keys.read("ada").unlock(PASSPHRASE)
+    enrolment = Enrolment(Authority(config.operators.file, agents.runtime.log), keys)
+    enrolment.add("grace", "", ada, "a second pair of eyes", passphrase=PASSPHRASE)
+    terminal = Terminal(home, 80, 24, "console", "--web")
+    terminal.read_until("Who decides: ada, grace?")
+    terminal.type("eve\n")
+    terminal.read_until("no key of eve is in this home")
+    terminal.type("grace\n")
+    terminal.read_until("passphrase of grace")
+    terminal.type("\x03")
+    assert terminal.wait() != 0
 
 
 def test_the_demo_opens_the_console_and_says_what_became_of_what_was_decided(

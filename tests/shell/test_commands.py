@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -155,6 +156,28 @@ def test_written_paths_are_absolute(judged: Callable[[str], ShellVerdict], tmp_p
     verdict = judged("echo a > out.txt; cp a b/c.txt; sed -i s/a/b/ README.md; touch /tmp/t; ls > /dev/null")
     names = ("out.txt", "b/c.txt", "README.md", "/tmp/t")
     assert verdict.writes == tuple(str(project / name) for name in names)
+
+
+# Lines, and what they write, seen from the project; in a folder that nobody knows, from where the line began.
+MOVED: tuple[tuple[str, list[str]], ...] = (
+    ("cd src && echo x > ../out.txt", ["out.txt"]),
+    ("cd src && rm ../x.tmp && touch ../../y; cd .. ; touch z", ["x.tmp", "../y", "z"]),
+    ("(cd src && touch ../a); touch ../b", ["a", "../b"]),
+    ("pushd src && sed -i s/a/b/ ../README.md; popd; rm ../c", ["README.md", "../c"]),
+    ("cd src/../.. && touch d", ["../d"]),
+    ("cd nothere; touch ../e", ["../e"]),
+    ('cd "$X" && touch ../f', ["../f"]),
+    ("cd $(mktemp -d) && touch g", []),
+)
+
+
+@pytest.mark.parametrize(("line", "names"), MOVED, ids=[line for line, _ in MOVED])
+def test_written_paths_follow_the_folder_of_the_line(
+    line: str, names: list[str], judged: Callable[[str], ShellVerdict], tmp_path: Path
+) -> None:
+    project = tmp_path.resolve() / "home" / "work" / "project"
+    (project / "src").mkdir(exist_ok=True)
+    assert judged(line).writes == tuple(os.path.normpath(project / name) for name in names)
 
 
 def test_reasons_stay_on_one_line_and_short(judged: Callable[[str], ShellVerdict]) -> None:

@@ -363,3 +363,30 @@ def test_rename_by_case_alone_changes_nothing_where_case_is_ignored(
     assert (found.why, found.keep) == ("", ())
     assert planned("mv a A && rm A", project).why  # the path names something else by then
     assert f"{project}/b.t" in planned("rm B.T", project).keep
+
+
+BUILT = (
+    ("npm run build; rm -rf packages/*/dist packages/*/*.none", ["packages/a/dist", "packages/b/dist"]),
+    ("make && rm -rf packages/?/dist", ["packages/a/dist", "packages/b/dist"]),
+    ("git pull && rm -rf packages/*/dist", None),
+    ("make; rm -rf packages/*", None),  # all of a folder, whatever the build has put there
+    ("make; rm -rf packages/a*", None),
+    ("make; mv packages/a packages/c; rm -rf packages/*/dist", None),
+    ("npm run build && rm -rf packages/*/", None),  # a link may stand there by then
+    ("for d in packages/*; do npm run build; rm -rf $d/dist; done", None),
+)
+
+
+@rows("line, deleted", BUILT)
+def test_pattern_behind_a_build_stands_for_what_is_there(
+    line: str, deleted: list[str] | None, tmp_path: Path
+) -> None:
+    for name in "ab":
+        (tmp_path / "packages" / name / "dist").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "packages" / name / "x").touch()
+    changes = classify(line, cwd=tmp_path, home=Path("/data"), protected=[]).changes.changes
+    if deleted is None:
+        assert changes is None
+        return
+    named = [os.path.relpath(change.path, tmp_path) for change in changes or ()]
+    assert [name for name in named if "*" not in name] == deleted

@@ -406,3 +406,23 @@ def test_who_synchronised_what_is_on_record(pair: tuple[Copy, Copy]) -> None:
     events = copy.database.query("SELECT payload FROM events WHERE kind = 'memory.synced'")
     assert len(events) == 1
     assert '"pushed":1' in events[0][0]
+
+
+def test_restatement_comes_along_is_found_there_and_can_be_split_there(pair: tuple[Copy, Copy]) -> None:
+    local, other = pair
+
+    def brain(copy: Copy) -> Brain:
+        return Brain("ada", database=copy.database, config=copy.config, stack="mine", clock=copy.clock)
+
+    memory = brain(local).remember("The large parcels were removed at night.")
+    writer = brain(local)
+    assert writer.remember("The big parcels were deleted at night, zanzibarically.") == memory
+    assert writer.verdict is not None
+    local.with_remote(other).sync()
+    [hit] = brain(other).search("zanzibarically")
+    assert (hit.id, hit.restated) == (memory, ("The big parcels were deleted at night, zanzibarically.",))
+    brain(other).split(writer.verdict.restatement, "other parcels")
+    other.with_remote(local).sync()
+    local.with_remote(other).sync()
+    assert [hit.id for hit in brain(local).search("zanzibarically")] == [writer.verdict.restatement]
+    assert brain(local).get(memory).restated == ()

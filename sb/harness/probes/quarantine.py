@@ -35,9 +35,10 @@ def quarantined(runtime: Runtime) -> Iterator[Check]:
     yield Check("untrusted", clean and count == len(uids) + 1, f"Brain.remember, search, orient: {evidence}")
 
     review = Quarantine(writer.space, runtime.log, open_authority(runtime.config, runtime.log))
-    before = writer.space.edges.count()
+    number = writer.space.records.known(uids)[uids[0]]["id"]
+    before = len(writer.space.edges.lineage(number))
     review.purge([review.show(uids[0])], by=Label("operator"), reason="an injected instruction")
-    after = writer.space.edges.count()
+    after = len(writer.space.edges.lineage(number))
     waits = derived in {item.id for item in review.items()}
     evidence = f"{before} relations before, {after} after; what was derived {'waits' if waits else 'is out'}"
     yield Check("purge", before > after == 0 and waits, f"Quarantine.purge: {evidence}")

@@ -94,7 +94,8 @@ def _options(profile: Profile, denied: Path) -> Iterator[str]:
     for path in profile.work:
         yield from ("--bind-try", path, path)
     for folder, names in _by_folder(inside):
-        yield from _writable_beside(folder, names)
+        beside = {os.path.basename(path) for path in profile.work if os.path.dirname(path) == folder}
+        yield from _writable_beside(folder, names | beside)
     for path in profile.unreadable:
         kind = "folder" if os.path.isdir(path) else "file"
         yield from ("--ro-bind", str(denied / kind), path)

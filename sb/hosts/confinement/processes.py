@@ -19,6 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from sb.base.files import write_atomic
+from sb.base.secrets.redaction import one_line
 from sb.base.values.frozen import frozen
 
 HOLDER = "holder"  # the file that names it: process id, start time and start of the system, or `none` and why
@@ -30,6 +31,7 @@ CLOSING = (
 )
 _FREE_FD = 20
 _LOOKS = 5
+_MOST_NAMED, _MOST_SHOWN = 3, 60  # programs in a question, and characters of each
 _LASTS_S = 30 * 86_400  # of a home that was deleted by hand, nothing else ends it
 _AGAIN_S = 60.0
 _WAIT_S = 10.0
@@ -131,6 +133,23 @@ def is_alive(folder: Path) -> bool:
         if None not in states or True in states:
             return True in states
     return True  # each that was listed was gone when it was looked at: one starts the next and ends
+
+
+def named(folder: Path) -> str:
+    """The programs that run in the namespace, and how each is ended; for a question about them.
+
+    Args:
+        folder: SB_HOME/confine.
+    """
+    holder = _living(folder)
+    found: list[str] = []
+    with suppress(OSError):  # they ended meanwhile
+        inside = Path(f"/proc/{holder.pid}/root" if holder is not None else os.devnull, "proc")
+        for name in sorted({*filter(str.isdigit, os.listdir(inside))} - _OWN, key=int):
+            words = (inside / name / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            found += [f"`kill {name}` ends {one_line(words.strip(), _MOST_SHOWN)}"] if words.strip() else []
+    more = [f"{len(found) - _MOST_NAMED} more"] if len(found) > _MOST_NAMED else []
+    return ", ".join([*found[:_MOST_NAMED], *more]) or "it has begun and not ended"
 
 
 def end_all(folder: Path) -> None:

@@ -56,14 +56,16 @@ class Made:
 
     Args:
         paths: files and folders, empty. absent: paths that are compared since it may make others beside those.
+        brought: settings of hosts that git in it brings or takes away, which stay as it leaves them.
     """
 
     paths: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
+    brought: tuple[str, ...] = ()
 
 
 def _made(body: dict[str, Any]) -> Made:
-    return Made(*(tuple(filter(_is_text, body.get(name, ()))) for name in ("paths", "absent")))
+    return Made(*(tuple(filter(_is_text, body.get(name, ()))) for name in ("paths", "absent", "brought")))
 
 
 def _is_text(value: object) -> bool:
@@ -282,6 +284,10 @@ class ConfineStore:
         """
         (self.folder / "made").mkdir(mode=0o700, exist_ok=True)
         self._write(f"made/{self.session}.{name_of(command, folder)}", asdict(made))
+
+    def made_for(self, command: str, folder: str) -> Made:
+        """The paths made for a call, which it still has."""
+        return _made(self._read(f"made/{self.session}.{name_of(command, folder)}"))
 
     def take_made(self, command: str, folder: str) -> Made:
         """The paths made for a call that has ended, or that nobody will run; once."""

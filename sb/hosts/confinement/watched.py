@@ -9,6 +9,7 @@ path is reached without following any (`no_links`), and what cannot be put back 
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import field, replace
@@ -144,7 +145,7 @@ def restore(
     Args:
         removed: the folder that takes what was made; it is made where it is missing.
         allowed: paths that a call since then was let change; each stands for itself, and for what is in it if it is a
-            host's setting. keys: with their values, that it was let set in git's configuration.
+            host's setting and not `alone`. keys: with their values, that it was let set in git's configuration.
     """
     putting = _Putting(project, before, removed, [*before.approved, *allowed])
     accepted = [*((name, value) for name, value in before.accepted), *keys]
@@ -344,7 +345,13 @@ def _without_new(
     no_links.write(file, clean, stat.S_IMODE(entry.st_mode) if entry else 0o644)
     for name in dict.fromkeys(name for name, _ in added):
         value = next(value for key, value in added if key == name)[:_MOST_SHOWN]
-        yield f"took {plain(name, one_line=True)} = {plain(value, one_line=True)} out of {plain(file, one_line=True)}, since it runs a program"
+        way = plain(f"git config {name} {shlex.quote(value)}", one_line=True)
+        ask = (
+            f" (`{way}`, in a call of its own, has the user asked; then it stays)"
+            if len(value) < _MOST_SHOWN
+            else ""
+        )
+        yield f"took {plain(name, one_line=True)} = {plain(value, one_line=True)} out of {plain(file, one_line=True)}, since it runs a program{ask}"
 
 
 def _replaced(file: str, before: Watch, removed: Path, reason: str) -> Iterator[str]:

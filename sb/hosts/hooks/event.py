@@ -82,27 +82,6 @@ class NativeCall(NamedTuple):
         return bool(self.args.get("run_in_background") or self.args.get("is_background"))
 
 
-class Server(NamedTuple):
-    """The server of a tool.
-
-    Args:
-        name: as its host's settings name it, or "".
-        configured: its command or address, for display; "" if it is not known.
-        digest: of its configuration, without secrets; "" if it is not known.
-        entries: each of its entries in full, for who approves all of them; secrets are masked.
-    """
-
-    name: str = ""
-    configured: str = ""
-    digest: str = ""
-    entries: tuple[str, ...] = ()
-
-    @property
-    def grant_key(self) -> str:
-        """The key of an approval of the server."""
-        return f"mcp {self.name} {self.digest}"
-
-
 class HookEvent(NamedTuple):
     """One event of a host's session.
 

@@ -9,6 +9,7 @@ from sb.hosts.hooks.calls.reading import CallReading
 from sb.hosts.hooks.calls.translation import govern, placed
 from sb.hosts.hooks.event import GovernedCall, NativeCall
 from sb.shell import ShellVerdict
+from sb.shell.places.places import alone
 
 
 class JudgedCall(CallReading):
@@ -40,5 +41,14 @@ class JudgedCall(CallReading):
 
     @cached_property
     def written(self) -> tuple[str, ...]:
-        """The paths that a command line writes, deletes or overwrites, as far as they are known."""
+        """The paths that a command line makes, writes, deletes or overwrites, as far as they are known."""
+        return (*self._changed, *self.effects.made_folders)
+
+    @property
+    def let(self) -> tuple[str, ...]:
+        """The paths that it may change where these are watched; of a folder that `mkdir` makes the folder alone."""
+        return (*self._changed, *self.governed.paths, *map(alone, self.effects.made_folders))
+
+    @property
+    def _changed(self) -> tuple[str, ...]:
         return (*self.effects.writes, *(change.path for change in self.effects.changes.changes or ()))

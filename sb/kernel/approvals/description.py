@@ -12,22 +12,19 @@ from sb.kernel.calls.approval import OPEN, Approval
 Section = tuple[str, list[str]]
 
 
-def description(approval: Approval, now: int, arguments: list[str]) -> list[Section]:
+def description(approval: Approval, now: int, arguments: list[str], reasons: list[str]) -> list[Section]:
     """Headings, each with its lines; the most important first. No text begins a line of its own, and none hides a part.
 
     Args:
         now: microseconds since the epoch.
-        arguments: a line for each, as somebody who decides is shown them.
+        arguments: a line for each, as somebody who decides is shown them; reasons: a line for each why a person is asked.
     """
     request = approval.request
     sections: list[Section] = [
         ("state", [_state(approval, now)]),
         ("tool", [_tool(approval, request)]),
         ("arguments", arguments),
-        (
-            "reasons",
-            [f"{why.get('reason', '')} ({why.get('rule', '')})" for why in _dicts(request, "reasons")],
-        ),
+        ("reasons", reasons),
         ("asked by", [_requester(approval, request)]),
         ("run", [f"{approval.run_id}: {request.get('intent') or 'no intent given'}"]),
         ("contract", [_contract(approval, request)]),
@@ -55,10 +52,6 @@ def _state(approval: Approval, now: int) -> str:
 def _tool(approval: Approval, request: dict[str, Any]) -> str:
     about = f": {request['description']}" if request.get("description") else ""
     return f"{approval.tool_id} ({approval.safety_class}){about}"
-
-
-def _dicts(request: dict[str, Any], key: str) -> list[dict[str, Any]]:
-    return [item for item in _list(request, key) if isinstance(item, dict)]
 
 
 def _list(request: dict[str, Any], key: str) -> list[Any]:

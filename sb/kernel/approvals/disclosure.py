@@ -140,15 +140,18 @@ class Disclosure(NamedTuple):
         """The call on one line, its arguments as `brief` has them."""
         return f"{revealed_line(self.approval.tool_id)} {self.brief(limit, reveal=reveal)}".rstrip()
 
-    def sections(self, now: int, *, reveal: bool = False, limit: int = 0) -> list[Section]:
+    def sections(
+        self, now: int, reasons: list[str], *, reveal: bool = False, limit: int = 0
+    ) -> list[Section]:
         """Everything that is known about the request, as headings with lines.
 
         Args:
             now: microseconds since the epoch.
+            reasons: a line for each why a person is asked.
             limit: characters of each argument beyond which its middle is left out; 0 for all.
         """
         lines = [shorten_middle(line, limit or len(line)) for line in self.lines(reveal=reveal)]
-        sections = description(self.approval, now, lines)
+        sections = description(self.approval, now, lines, reasons)
         if self.problem and self.approval.state in OPEN:
             heading = (
                 "cannot be approved" if self.approval.state is ApprovalState.WAITING else "does not count"

@@ -261,6 +261,12 @@ def anybody(authority: Authority, keys: KeyFolder, name: str, ask: Ask) -> Decid
     return file.unlock(ask(f"passphrase of {file.name}: ") if file.locked else "")
 
 
+def operators_here(authority: Authority, keys: KeyFolder) -> list[str]:
+    """The names of the operators whose keys lie in this home."""
+    active = {operator.name for operator in authority.roster().active()}
+    return [name for name in keys.names() if name in active]
+
+
 def decider(authority: Authority, keys: KeyFolder, name: str, ask: Ask, *, option: str = "--as") -> Decider:
     """The decider of this home: an operator whose key lies here, or a label while nobody is enrolled.
 
@@ -277,7 +283,7 @@ def decider(authority: Authority, keys: KeyFolder, name: str, ask: Ask, *, optio
     active = {operator.name: operator for operator in authority.roster().active()}
     if not active:
         return Label(plain(name, one_line=True) or f"local:{login_name()}")
-    here = [known for known in keys.names() if known in active]
+    here = operators_here(authority, keys)
     if name and name not in active:
         raise Unauthorised(f"{plain(name, one_line=True)!r} is not an operator", "sb operator list")
     if not name and len(here) != 1:

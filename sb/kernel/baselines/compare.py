@@ -24,12 +24,16 @@ class FieldChange(NamedTuple):
     after: str | None
 
 
+# Fields of a contract that say what its tool may do, the gravest first.
+_GRAVEST = ("safety_class", "reversal_class", "compensation_capability", "requires_permission")
+
+
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[FieldChange]:
-    """The fields that differ, in the order of their paths."""
+    """The fields that differ: what the tool may do first, then in the order of their paths."""
     old, new = dict(_fields("", before)), dict(_fields("", after))
     return [
         FieldChange(path, _text(old.get(path, _ABSENT)), _text(new.get(path, _ABSENT)))
-        for path in sorted(old.keys() | new.keys())
+        for path in sorted(old.keys() | new.keys(), key=lambda path: (_gravity(path), path))
         if old.get(path, _ABSENT) != new.get(path, _ABSENT)
     ]
 
@@ -55,3 +59,9 @@ def _part(name: Any) -> str:
 
 def _text(value: Any) -> str | None:
     return None if value is _ABSENT else revealed(json.dumps(value, ensure_ascii=False))
+
+
+def _gravity(path: str) -> int:
+    """The place of a field among changes: what a tool may do stands before how it is described."""
+    name = path.partition(".")[0].partition("[")[0]
+    return _GRAVEST.index(name) if name in _GRAVEST else len(_GRAVEST)

@@ -47,6 +47,8 @@ def guard(store: TokenStore | None, call_id: str, now: int) -> MutationRef:
         )
     if not ref.reversal_tool:
         raise NoReversalToken(f"{ref.mutation_id} has no undo: {ref.no_way_back or 'none was declared'}")
+    if ref.is_empty:
+        raise NoReversalToken(f"{ref.mutation_id} changed nothing that was stored")
     if not ref.in_window(now):
         raise NoReversalToken(f"the time in which {ref.mutation_id} could be reversed is over")
     return ref

@@ -172,7 +172,9 @@ def built_in_reasons(spec: ToolSpec) -> tuple[tuple[str, str], ...]:
     """(rule, reason) for which a person has to agree whatever is written."""
     if spec.effective_class is not SafetyClass.DESTRUCTIVE:
         return ()
-    return (("destructive", f"{spec.tool_id} is destructive, so a person must approve each call"),)
+    return (
+        ("destructive", f"{spec.tool_id} can destroy or change for good, so a person must approve each call"),
+    )
 
 
 def _decided(reasons: tuple[tuple[str, str], ...]) -> PolicyDecision:

@@ -208,7 +208,7 @@ class Recovery:
         stuck: list[str] = []
         for ref in self._newest_first(refs):
             paths = paths_of(ref)
-            done = ref.state is MutationState.REVERSED or not ref.reversal_tool
+            done = ref.state is MutationState.REVERSED or not ref.reversal_tool or ref.is_empty
             if done or (stuck and (not paths or meet(paths, stuck))):
                 continue
             for without_git in (False, True) if 0 < len(outside_of_git(paths)) < len(paths) else (False,):

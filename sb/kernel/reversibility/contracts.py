@@ -258,7 +258,13 @@ class MutationRef:
 
     def undoable(self, now: int) -> bool:
         """True if its reversal can be tried at this time, in microseconds since the epoch."""
-        return self.state is MutationState.COMMITTED and bool(self.reversal_tool) and self.in_window(now)
+        committed = self.state is MutationState.COMMITTED
+        return committed and bool(self.reversal_tool) and not self.is_empty and self.in_window(now)
+
+    @property
+    def is_empty(self) -> bool:
+        """True if its reversal restores files, and there are none: the call changed nothing that was stored."""
+        return self.reversal_args.get("files") == []
 
     def shown_args(self) -> dict[str, Any]:
         """The arguments of the reversal as they may be shown."""

@@ -151,7 +151,7 @@ class AgentRequests:
     """Outcomes of an agent's approval requests within a time.
 
     Args:
-        approved: those whose approval was used, too.
+        approved: those that were used or ran out unused, too.
     """
 
     asked: int
@@ -164,7 +164,7 @@ def agent_requests(log: EventLog, agent: str, since: int) -> AgentRequests:
     """The requests of an agent since a time, in microseconds since the epoch."""
     now = int(log.clock.now() * MICROSECONDS)
     rows = log.database.query(
-        "SELECT CASE WHEN state IN ('waiting', 'approved') AND expires_at <= ? THEN 'expired' ELSE state END, count(*)"
+        "SELECT CASE WHEN state = 'waiting' AND expires_at <= ? THEN 'expired' ELSE state END, count(*)"
         " FROM approvals WHERE agent = ? AND requested_at >= ? GROUP BY 1",
         (now, agent, since),
     )

@@ -38,7 +38,7 @@ from sb.log.kinds import (
     TOOL_POLICY_BLOCKED,
     WORKFLOW_SETTLED,
 )
-from sb.log.search import Clause, LogFilter, Step, events_at, search
+from sb.log.search import LogFilter, Step, events_at, search
 
 SOON = 500  # rows of the log within which most calls end
 _BEGINS = (
@@ -51,27 +51,35 @@ _REFUSED = (
     f" AND json_extract(payload, '$.rule') IS NOT '{ASKS}' AND json_extract(payload, '$.code') IN {REFUSES}, 0)"
 )
 
+_DECIDED = (
+    APPROVAL_APPROVED,
+    APPROVAL_DENIED,
+    APPROVAL_REVOKED,
+    GRANT_MADE,
+    GRANT_REVOKED,
+    BASELINE_CHANGED,
+    RECOVERY_DISMISSED,
+    RECOVERY_SETTLED,
+    RECOVERY_PURGED,
+    WORKFLOW_SETTLED,
+    KILL_THROWN,
+    KILL_LIFTED,
+    OPERATOR_CHANGED,
+    INCIDENT_OPENED,
+    INCIDENT_CLOSED,
+)
+
 
 class CallFilter(LogFilter):
     """Filter on the first event of a call; recovery's own looks are left out."""
 
     ALWAYS: ClassVar[str] = f"{_BEGINS} AND agent <> '{RECOVERY_AGENT}'"
 
-    def condition(self) -> Clause:
-        """That of the filter, on events that begin a call."""
-        sql, parameters = super().condition()
-        return f"{self.ALWAYS} AND {sql}", parameters
-
 
 class ChangeFilter(LogFilter):
     """Filter on outcomes of calls that left an undo record, with a way back or without one."""
 
     ALWAYS: ClassVar[str] = "id IN (SELECT id FROM mutations)"
-
-    def condition(self) -> Clause:
-        """That of the filter, on such outcomes."""
-        sql, parameters = super().condition()
-        return f"{self.ALWAYS} AND {sql}", parameters
 
 
 class UndoableFilter(ChangeFilter):
@@ -83,42 +91,16 @@ class UndoableFilter(ChangeFilter):
 class DecisionFilter(LogFilter):
     """Filter on what people decided: requests, grants, contracts, reversals, stops, operators and incidents."""
 
-    KINDS: ClassVar[tuple[str, ...]] = (
-        APPROVAL_APPROVED,
-        APPROVAL_DENIED,
-        APPROVAL_REVOKED,
-        GRANT_MADE,
-        GRANT_REVOKED,
-        BASELINE_CHANGED,
-        RECOVERY_DISMISSED,
-        RECOVERY_SETTLED,
-        RECOVERY_PURGED,
-        WORKFLOW_SETTLED,
-        KILL_THROWN,
-        KILL_LIFTED,
-        OPERATOR_CHANGED,
-        INCIDENT_OPENED,
-        INCIDENT_CLOSED,
-    )
-
-    def condition(self) -> Clause:
-        """That of the filter, on such events."""
-        sql, parameters = super().condition()
-        kinds = ", ".join(f"'{kind}'" for kind in self.KINDS)
-        return f"kind IN ({kinds}) AND {sql}", parameters
+    ALWAYS = f"kind IN {_DECIDED}"
 
 
 class RefusedFilter(LogFilter):
     """Filter on events of calls that were refused or have an unknown outcome."""
 
-    def condition(self) -> Clause:
-        """That of the filter, on events of such calls."""
-        sql, parameters = super().condition()
-        unknown = (
-            f"(kind = '{TOOL_DISPATCH}' AND json_valid(payload) AND 'in_doubt' IN"
-            " (json_extract(payload, '$.phase'), json_extract(payload, '$.state')))"
-        )
-        return f"({_REFUSED} OR {unknown}) AND {sql}", parameters
+    ALWAYS = (
+        f"({_REFUSED} OR (kind = '{TOOL_DISPATCH}' AND json_valid(payload) AND 'in_doubt' IN"
+        " (json_extract(payload, '$.phase'), json_extract(payload, '$.state'))))"
+    )
 
 
 def next_refused(log: EventLog, wanted: RefusedFilter, seq: int, *, newer: bool = False) -> int | None:

@@ -18,9 +18,10 @@ from sb.log.kinds import APPROVAL_APPROVED, APPROVAL_DENIED, APPROVAL_EXPIRED, A
 SESSIONS = 500
 MCP_HOST = "mcp"  # of the MCP server's runs: whoever connects is named by the agent alone
 
-# The newest event of a run that its agent caused: an operator's decision about a call is no sign of the agent.
+# The newest event of a run that its agent caused: what a person decides about a call, or undoes, is no sign of the agent.
 NEWEST_OF_AGENT = f"""SELECT id FROM events AS later WHERE later.run_id = events.run_id AND later.kind NOT IN (
-    '{APPROVAL_APPROVED}', '{APPROVAL_DENIED}', '{APPROVAL_REVOKED}', '{APPROVAL_EXPIRED}') ORDER BY id DESC LIMIT 1"""
+    '{APPROVAL_APPROVED}', '{APPROVAL_DENIED}', '{APPROVAL_REVOKED}', '{APPROVAL_EXPIRED}')
+    AND later.kind NOT GLOB 'recovery.*' ORDER BY id DESC LIMIT 1"""
 _NEWEST = f"""SELECT run_id, agent, json_extract(payload, '$.host'), coalesce(json_extract(payload, '$.project'), ''),
     coalesce(({NEWEST_OF_AGENT}), id)
     FROM events

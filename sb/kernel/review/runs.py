@@ -9,14 +9,13 @@ import re
 from array import array
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import ClassVar
 
 from sb.base.values.frozen import frozen
 from sb.kernel.run_context import RECOVERY_AGENT
 from sb.log.event import SEQ_MASK, Event
 from sb.log.event_log import EventLog
 from sb.log.kinds import RUN_FINISHED, RUN_STARTED, TOOL_DISPATCH
-from sb.log.search import LogFilter, events_at
+from sb.log.search import Clause, events_at
 
 
 class RunState(StrEnum):
@@ -55,24 +54,20 @@ class Run:
 
 
 def _field(name: str) -> str:
-    """SQL for a field of a run's first event; NULL once its payload was pruned."""
-    return f"CASE WHEN json_valid(payload) THEN json_extract(payload, '$.{name}') END"
+    """SQL for a field of a run's first event `e`; NULL once its payload was pruned."""
+    return f"CASE WHEN json_valid(e.payload) THEN json_extract(e.payload, '$.{name}') END"
 
 
-class RunFilter(LogFilter):
-    """Filter on a run's first event: texts in certain fields, and words in any of them or in the intent."""
-
-    FIELDS: ClassVar[dict[str, str]] = {
-        "agent": "agent",
-        "run": "run_id",
-        "host": _field("host"),
-        "project": _field("project"),
-        "session": _field("session_id"),
-    }
-    ANYWHERE: ClassVar[tuple[str, ...]] = (_field("intent"),)
-
-
-EVERY_RUN = RunFilter()
+# SQL for what a run is filtered by, over its first event `e`.
+RUN_FIELDS = {
+    "agent": "e.agent",
+    "run": "e.run_id",
+    "host": _field("host"),
+    "project": _field("project"),
+    "session": _field("session_id"),
+    "intent": _field("intent"),
+}
+EVERY_RUN: Clause = ("1", ())
 
 
 _REVERSES = (
@@ -99,18 +94,18 @@ def stated_intent(intent: str, host: str) -> str:
 
 
 def first_events(
-    log: EventLog, *, after: int = 0, wanted: RunFilter = EVERY_RUN, dry_runs: bool = True
+    log: EventLog, *, after: int = 0, wanted: Clause = EVERY_RUN, dry_runs: bool = True
 ) -> array[int]:
     """The number of each run's first event, newest run first.
 
     Args:
         after: only those with a higher number.
-        wanted: only runs that fit.
+        wanted: only runs whose first event `e` fits.
         dry_runs: also those in which recovery looked at something and reversed nothing. Without them, one that began
             before `after` and reversed something since comes last.
     """
     low, high = log.first_id, log.first_id + SEQ_MASK
-    condition, parameters = wanted.condition()
+    condition, parameters = wanted
     if not dry_runs:
         condition = f"{condition} AND (agent <> '{RECOVERY_AGENT}' OR EXISTS ({_REVERSING}))"
     if after:  # few rows: look at those that may begin a run, rather than at all runs
@@ -130,7 +125,7 @@ def first_events(
             "SELECT min(id) FROM events WHERE run_id <> '' GROUP BY run_id"
             " HAVING min(id) > ? AND min(id) <= ? ORDER BY 1 DESC"
         )
-        if wanted or not dry_runs:
+        if wanted != EVERY_RUN or not dry_runs:
             sql = f"SELECT id FROM events AS e WHERE id IN ({sql}) AND {condition} ORDER BY id DESC"
         rows = log.database.query(sql, (low, high, *parameters))
     return array("q", (row[0] - low for row in rows))

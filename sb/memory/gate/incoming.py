@@ -6,7 +6,7 @@ processes that save the same at once never both admit it, and nobody waits for a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -15,12 +15,13 @@ from sb.config.memory_gate import GateSettings
 from sb.config.scopes import gate_settings
 from sb.memory.gate.confidence import Beta
 from sb.memory.gate.likeness import Comparer
-from sb.memory.gate.worth import Candidate, GateVerdict, decide, shares, terms_of
+from sb.memory.gate.worth import AGAIN, Candidate, GateVerdict, decide, shares, terms_of
 from sb.memory.record_writer import RecordWriter
 from sb.memory.space import Space
 from sb.memory.trust.scores import Standing, trust_in_memory
 from sb.store.embedding.static import StaticEmbedder
-from sb.store.records.columns import ACTIVE, COMPARED, Row
+from sb.store.records.columns import ACTIVE, COMPARED, SUPERSEDED, Row
+from sb.store.records.edges import MERGED_INTO, Edge
 from sb.store.records.evidence import RESTATED, Evidence
 from sb.store.records.places import Execute, Place
 
@@ -76,9 +77,15 @@ class Gate:
         close = self.space.vectors.close_by(embedder.model, vector, number, _PROPOSED)
         proposed, equal = self.space.records.proposed(close, number, text)
         sharing = (item for item in close if item not in equal and shares(terms, proposed[item]))
-        alike = [*equal, *islice(sharing, _COMPARED)]
-        rows = self.space.records.rows(alike, COMPARED) if alike else ()
+        again = self.space.evidence.saying(number, text)
+        alike = dict.fromkeys([*again, *equal, *islice(sharing, _COMPARED)])
+        rows = self.rows(list(alike), text, again) if alike else ()
         return self.comparable(row for row in rows if row["place"] == number), last
+
+    def rows(self, numbers: Sequence[int], text: str, again: Sequence[int]) -> Iterator[Row]:
+        """The columns of records that are compared; `again` marks those that have a text as a restatement."""
+        for row in self.space.records.rows(numbers, COMPARED):
+            yield row | {AGAIN: row["id"] in again} if again else row
 
     @property
     def cannot_compare(self) -> str:
@@ -108,10 +115,10 @@ class IncomingRecord:
     """One new record on its way through the gate."""
 
     def __init__(self, gate: Gate, row: Row, record: Any, place: Place) -> None:
-        self._gate, self._row, self._place = gate, row, place
+        self._gate, self._row, self._record, self._place = gate, row, record, place
         self._settings = gate.settings(place, row["category"])
         self._candidate = Candidate(
-            row["text"],
+            row["text"].replace("\0", " "),  # as it will stand in the store
             terms_of(row),
             row["category"],
             row["speaker"],
@@ -167,30 +174,65 @@ class IncomingRecord:
             since = gate.written_since(self._last, self._candidate.terms, self._place)
             new = [row for row in since if row["id"] not in known]
             if new or self._into is not None:
-                before = gate.comparable(gate.space.records.rows(list(known), COMPARED))
+                number = self._row.get("place") or gate.space.places.find(self._place)
+                again = gate.space.evidence.saying(number, self._candidate.text) if number else []
+                before = gate.comparable(gate.rows(list(known | {*again}), self._candidate.text, again))
                 if new or before != self._rows:
-                    self._decide([*before, *new])
+                    self._rows = [*before, *new]
+                    self._decide(self._rows)
+        while self._into is not None and self._adds_text(self._into):
+            full = self._into["id"]
+            if not gate.space.evidence.is_full(full):
+                break
+            self._rows = [row for row in self._rows if row["id"] != full]
+            self._decide(self._rows)
         return self._into is not None
 
-    def merge(self, execute: Execute, session: int | None) -> None:
-        """Merge it within a write transaction, as `merges` said; its row then has that record's id and number."""
-        assert self._into is not None  # merges() said so
-        self._merge(execute, self._into, session)
-        self._row.update(uid=self._into["uid"], id=self._into["id"])
+    def _adds_text(self, into: Row) -> bool:
+        """True if neither a record nor a restatement of it is this text."""
+        return not into.get(AGAIN) and self._candidate.text != into["text"]
 
-    def _merge(self, execute: Execute, into: Row, session: int | None) -> None:
+    def merge(self, execute: Execute, session: int | None) -> Row | None:
+        """Merge it within a write transaction, as `merges` said; its row then has that record's id and number.
+
+        Returns:
+            The row of the restatement that holds its text; None if the record or a restatement of it is this text.
+        """
+        into, gate = self._into, self._gate
+        assert into is not None  # merges() said so
+        weight = self._merge(execute, into, session)
+        restatement: Row | None = None
+        if self._adds_text(into):
+            restatement = {
+                **self._row,
+                "place": into["place"],
+                "session": session,
+                "state": SUPERSEDED,
+                "key": None,
+            }
+            gate.writer.keep(execute, [(restatement, self._record)])
+            edge = Edge(restatement["id"], MERGED_INTO, into["id"], weight)
+            gate.space.edges.add(
+                execute, edge, place=into["place"], agent=restatement["agent"], at=restatement["created_at"]
+            )
+            self.verdict = replace(self.verdict, restatement=restatement["uid"])
+        self._row.update(uid=into["uid"], id=into["id"])
+        return restatement
+
+    def _merge(self, execute: Execute, into: Row, session: int | None) -> float:
+        """Counts it as evidence of a record; returns how much."""
         space, row = self._gate.space, self._row
-        now, weight = space.clock.now(), 0.0
+        weight = 0.0
         if not self.verdict.downgraded:
             former = space.evidence.restatements(into["id"], _COUNTED)
             weight = self._candidate.trust * _FIRST * _SHARE**former if former < _COUNTED else 0.0
-            space.reads.count(execute, into["id"], into["place"], now)
+            space.reads.count(execute, into["id"], into["place"], space.clock.now())
         space.evidence.add(
             execute,
             into["id"],
             Evidence(
-                now, row["agent"], row["source_type"], session, RESTATED, weight, self.verdict.likeness,
-                into["confidence"],
+                row["created_at"], row["agent"], row["source_type"], session, RESTATED, weight,
+                self.verdict.likeness, into["confidence"],
             ),
         )  # fmt: skip
         if weight and into["confidence"] is not None:
@@ -205,6 +247,7 @@ class IncomingRecord:
                 reason=reason,
                 former=into,
             )  # which is as `merges` has seen it in this transaction
+        return weight
 
 
 def _trust(row: Row, known: Mapping[str, Standing]) -> float:

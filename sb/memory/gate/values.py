@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import NamedTuple
 
 from sb.memory.ranking.terms import MONTHS, STOP_WORDS, stem
@@ -86,7 +86,8 @@ _OPPOSITE_WORDS = """
     east/west|longer/shorter|larger,bigger/smaller|cheap/expensive|hot/cold|morning/evening|keep/discard|import/export
     must,shall/may,might|always,all,every/sometimes,some|accepted,approved/denied,refused,rejected|older/newer,younger
     to/from|during/before,after|until/after|most,many/few|about,around,roughly,approximately/least,most,exactly,maximum,minimum
-    can/should,must|merge/split|upgrade/downgrade|install/uninstall|trust/distrust|signed/unsigned|known/unknown|read/write|inside/outside
+    in,inside,into/out,outside|send/receive,get|lend/borrow|give/take|inbound,incoming/outbound,outgoing|upload/download
+    primary,leader/secondary,replica,follower|parent/child|can/should,must|merge/split|upgrade/downgrade|install/uninstall|trust/distrust|signed/unsigned|known/unknown|read/write|inside/outside
 """
 # Words that are more than a word, whatever stands beside them.
 _SPECIAL = frozenset({*_MONTHS, *_DAYS, *_RELATIVE, *_NUMBERS, *_ORDINALS, *_TIME_UNITS, *_NEGATIONS})
@@ -116,7 +117,6 @@ _TOKEN = re.compile(
 _TIME = re.compile(r"(\d{1,2})(?::(\d\d))?(?::\d\d)?\s?([ap])?")
 _INNER = re.compile(r"[a-z][A-Z]|[_/@\\:+#<>=]|\w\.\w|[^\W\d_]\d|^-")
 _UNSPACED = "\u0590"  # from here on are scripts whose words are compared whole: some do not part them
-_LINKS = frozenset("from to into than over until by for via as".split())
 _BREAKS = frozenset('.!?:\n"“(•*')
 _MARKS = frozenset("ADN")  # that stand in a frame for names, dates and numbers
 _MOST_NUMBER = 30  # digits: longer ones are names
@@ -171,8 +171,8 @@ def values_of(text: str) -> Values:
 
 
 def changed(values: Values, other: Values) -> str:
-    """Returns in which value two texts differ: number, date, name, negation or order; "" if in none."""
-    if values.numbers != other.numbers:
+    """Returns in which value two texts differ: number, date, name or negation; "" if in none."""
+    if _counted(values, other) != _counted(other, values):
         return "number"
     if values.dates != other.dates:
         return "date"
@@ -184,15 +184,28 @@ def changed(values: Values, other: Values) -> str:
         return "name"
     if values.negations != other.negations or _opposed(values.stems, other.stems):
         return "negation"
-    if _swapped(values.sequence, other.sequence) or _turned(values, other):
-        return "order"
     return ""
+
+
+def is_negation(word: str) -> bool:
+    return word.replace("'", "") in _NEGATIONS
+
+
+def _counted(values: Values, other: Values) -> frozenset[str]:
+    """The numbers of a text, without the units that the other leaves out; `one` is read as a word, and so is a bare 1."""
+    found = {
+        number.partition(" ")[0] if number.partition(" ")[0] in other.numbers else number
+        for number in values.numbers
+    }
+    return frozenset(found - {"1"})
 
 
 def _unmentioned(values: Values, other: Values) -> bool:
     """True if one text names something that the other does not mention."""
     there = other.names | other.first
-    return any(name not in there and stem(name) not in other.stems for name in values.names)
+    return any(
+        name not in there and (name in STOP_WORDS or stem(name) not in other.stems) for name in values.names
+    )
 
 
 def _other_person(words: tuple[str, ...], other: tuple[str, ...]) -> bool:
@@ -212,46 +225,17 @@ def _opposed(stems: frozenset[str], other: frozenset[str]) -> bool:
     return False
 
 
-def _swapped(words: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """True if two words or values changed places, and all others stand where they stood; `a and b` may."""
-    if len(words) != len(other) or words == other:
-        return False
-    places = [place for place, pair in enumerate(zip(words, other, strict=True)) if pair[0] != pair[1]]
-    if len(places) != 2 or {words[place] for place in places} != {other[place] for place in places}:
-        return False
-    return words[places[0] + 1 : places[1]] not in (
-        (),
-        ("and",),
-        ("or",),
-    )  # `always refused` is `refused always`
-
-
-def _turned(values: Values, other: Values) -> bool:
-    """True if a link, such as `from` or `over`, leads to something else that both texts mention."""
-    here, there = _linked(values.sequence), _linked(other.sequence)
-    for link, targets in here.items():
-        others = there.get(link)
-        if not others or not targets.isdisjoint(others):
-            continue
-        if targets <= set(other.sequence) and others <= set(values.sequence):
-            return True
-    return False
-
-
-def _linked(sequence: tuple[str, ...]) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
-    for link, target in pairwise(sequence):
-        if link in _LINKS and target not in STOP_WORDS:
-            found.setdefault(link, set()).add(target)
-    return found
-
-
 @lru_cache(maxsize=_PLAIN_KEPT)
 def _plain(token: str) -> str:
     """Returns the stem of a token that is a lower-case word and nothing else, as most are; "" of any other."""
     if token.isascii() and token.isalpha() and token.islower() and token not in _SPECIAL:
-        return stem(token)
+        return _root(token)
     return ""
+
+
+def _root(word: str) -> str:
+    """The stem of a word, but that of `one` is not `on`."""
+    return word if word == "one" else stem(word)
 
 
 class _Reader:
@@ -401,7 +385,7 @@ class _Reader:
     def _word(self, word: str) -> None:
         if word in _TIME_UNITS and self._at > 1 and self._tokens[self._at - 2].lower() in _PER:
             return self._put(self._numbers, f"per {_UNITS[word]}", "N")  # a rate
-        root = stem(word)
+        root = _root(word)
         self._sequence.append(root)
         if word not in STOP_WORDS:
             self._words[word] = root
@@ -442,7 +426,7 @@ def _written(token: str, lower: str, begins: bool) -> Iterator[_Step]:
         yield _Reader._ordinal, str(_ORDINALS[plain])
     elif tens in _TENS and small in _NUMBERS:
         yield _Reader._number, str(int(_NUMBERS[tens]) + int(_NUMBERS[small]))
-    elif plain.replace("'", "") in _NEGATIONS:
+    elif is_negation(plain):
         yield _Reader._negation, plain
     elif _INNER.search(token) or token >= _UNSPACED:
         yield _code(token)

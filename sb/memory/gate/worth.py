@@ -20,6 +20,7 @@ from sb.store.records.columns import Row
 from sb.store.records.consent import difference
 
 LONGEST = 2_000  # characters: longer texts are merged only if they are equal
+AGAIN = "again"  # marks a row that has the text of the candidate as a restatement
 _DAY = 86_400.0
 _NEUTRAL, _TRUSTED = 0.7, 0.5  # the trust that leaves a prior as it is, and how much any other shifts it
 _SHARED = (
@@ -59,6 +60,7 @@ class GateVerdict(View):
         downgraded: it was merged without any effect, since it is trusted less than that memory.
         others: memories that resemble it and say something else.
         held: "refused" or "quarantined", where what it says or its source decided that, and nothing was compared; else "".
+        restatement: the id under which the text is kept as evidence of that memory; "" if it adds none.
     """
 
     admitted: bool
@@ -75,6 +77,7 @@ class GateVerdict(View):
     downgraded: bool = False
     others: tuple[Other, ...] = ()
     held: str = ""
+    restatement: str = ""
 
 
 @frozen
@@ -125,9 +128,9 @@ def decide(
     same: list[tuple[float, Row]] = []
     others: list[Other] = []
     for row in sorted(
-        rows, key=lambda row: row["text"] != candidate.text
+        rows, key=lambda row: (row["text"] != candidate.text, not row.get(AGAIN))
     ):  # nothing is more alike than an equal one
-        if same and same[-1][1]["text"] == candidate.text:
+        if same and (same[-1][1]["text"] == candidate.text or same[-1][1].get(AGAIN)):
             break
         likeness, changed, relation = _compared(candidate, row, settings, comparer)
         if likeness < settings.floor:
@@ -178,7 +181,7 @@ def _compared(
     candidate: Candidate, row: Row, settings: GateSettings, comparer: Comparer
 ) -> tuple[float, str, str]:
     """The similarity of a record, the value in which it differs, and its relation."""
-    if candidate.text.strip() == row["text"].strip():
+    if row.get(AGAIN) or candidate.text.strip() == row["text"].strip():
         likeness, changed, same_frame = 1.0, "", True
     elif max(len(candidate.text), len(row["text"])) > LONGEST:
         return 0.0, "", NEIGHBOUR

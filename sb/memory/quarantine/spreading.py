@@ -17,7 +17,13 @@ def quarantine(writer: RecordWriter, execute: Execute, rows: Sequence[Row], reas
         reason: of the first ones; the others are `derived from` theirs.
     """
     reasons = [(row, reason) for row in rows if row["state"] != QUARANTINED]
-    reasons += [(row, f"derived from {uid}") for row, uid in reached(writer.space, rows)]
+    evidence, records = writer.space.evidence, writer.space.records
+    texts = records.rows(evidence.texts([row["id"] for row in rows]))
+    named = {row["id"] for row in rows}
+    reasons += [(row, "restates what is quarantined") for row in texts if row["id"] not in named]
+    known = {row["id"] for row, _ in reasons}
+    made = reached(writer.space, rows)
+    reasons += [(row, f"derived from {uid}") for row, uid in made if row["id"] not in known]
     for row, why in reasons:
         writer.change(execute, row, {"state": QUARANTINED, "key": None}, HOLD, why)
     return [row["uid"] for row, _ in reasons]

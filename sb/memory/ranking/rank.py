@@ -28,11 +28,13 @@ class Ranked(NamedTuple):
         id: of the record.
         score: comparable within one question only.
         features: value and weight of each feature, if an explanation was asked for; score is the sum of their products.
+        restatement: the record by whose text it was found, 0 for its own.
     """
 
     id: int
     score: float
     features: Mapping[str, tuple[float, float]] | None = None
+    restatement: int = 0
 
 
 _ranked = partial(tuple.__new__, Ranked)  # as `Ranked._make`, which takes half as long again
@@ -73,7 +75,7 @@ def rank(
     )  # one after another: features of weight 0 change no digit
     by_score = np.lexsort((ids, -scores))
     order = by_score[(near | candidates.by_words)[by_score]]
-    listed = zip(ids[order].tolist(), scores[order].tolist(), repeat(None), strict=False)
+    listed = zip(ids[order].tolist(), scores[order].tolist(), repeat(None), repeat(0), strict=False)
     found = list(map(_ranked, listed))
     if not explain:
         return found

@@ -153,7 +153,7 @@ def asked_for(terms: Iterable[str]) -> list[str]:
 
 
 def match_expression(
-    terms: Iterable[str], places: Sequence[int] | None, *, beside: Iterable[str] = ()
+    terms: Iterable[str], places: Sequence[int] | None, *, beside: Iterable[str] = (), state: str = ""
 ) -> str:
     """The FTS5 expression for texts that hold any of the terms.
 
@@ -161,7 +161,7 @@ def match_expression(
         terms: words as `words` gives them, the most important first: those after the first `MOST_TERMS` are left out.
         places: where the texts may be, as integers, which the index has as tokens `p<place>` of its column `place`;
             None for anywhere, and in any state.
-        beside: one of these has to be there too.
+        beside: one of these has to be there too. state: of the texts, "" for active.
 
     Returns:
         An empty string if nothing can match.
@@ -170,7 +170,7 @@ def match_expression(
     if not parts or (places is not None and not places):
         return ""
     if places is not None:
-        parts.append(f"(place : ({_any(f'p{int(place)}' for place in places)}))")
+        parts.append(f"(place : ({_any(f'{state}p{int(place)}' for place in places)}))")
     return " AND ".join(parts)
 
 

@@ -73,6 +73,7 @@ class Waiting(NamedTuple):
         group: the same for alike ones. label: of all of that group.
         number: of a request.
         about: what was read of it; None of memories, which are read again.
+        memory: the text of a memory, as it is shown.
     """
 
     kind: str
@@ -85,12 +86,13 @@ class Waiting(NamedTuple):
     tool: str = ""
     number: int = 0
     about: Any = None
+    memory: str = ""
 
     @property
     def text(self) -> str:
         """The text in which words are looked for."""
         facts = self.about if isinstance(self.about, RequestFacts) else None
-        words = (facts.command or facts.args or "", facts.does or "") if facts else ()
+        words = (facts.command or facts.args or "", facts.does or "") if facts else (self.memory,)
         return " ".join(map(str, (self.reference, self.label, self.agent, self.tool, *words)))
 
     @property
@@ -363,11 +365,14 @@ def _contract(it: ContractEntry) -> Waiting:
 
 
 def _review(item: ReviewItem) -> Waiting:
+    from sb.present.memories import reviewed_text  # with memory's modules, which requests alone do not need
+
     kind, label = _REVIEWS[item.kind]
     tier = READS if item.kind is ReviewKind.SUGGESTED else WRITES
     stake = Stake(kind, tier, since=int(item.at * MICROSECONDS))
     agent = str(item.record["agent"] or "")
-    return Waiting(kind, item.reference, item.key, f"{kind}\n{item.stack}", label, stake, agent)
+    group, text = f"{kind}\n{item.stack}", reviewed_text(item)
+    return Waiting(kind, item.reference, item.key, group, label, stake, agent, memory=text)
 
 
 def _kill(kill: Kill) -> Waiting:

@@ -163,7 +163,16 @@ def group_of(facts: RequestFacts) -> tuple[str, str]:
         program = " ".join(words[: 2 if called else 1])
         return program, _options(words, program)
     server, tool = mcp_tool(_text(args.get("tool")))
-    return ".".join(filter(None, (server, tool))) or facts.tool_id, tool
+    paid = _paid_to(args, _mapping(facts.money)) if facts.money else ""
+    return ".".join(filter(None, (server, tool))) or facts.tool_id, f"{tool} {paid}"
+
+
+def _paid_to(args: dict[str, Any], money: dict[str, Any]) -> str:
+    """The arguments of a payment but for its amount: payments to somebody else, or for something else, are not alike."""
+    given = args.get("input")
+    known = {**args, **given} if isinstance(given, dict) else args
+    rest = {name: value for name, value in known.items() if name != "input" and value != money.get("amount")}
+    return json.dumps(rest, sort_keys=True)
 
 
 def _options(words: Sequence[str], program: str) -> str:

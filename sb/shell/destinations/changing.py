@@ -11,6 +11,7 @@ from sb.shell.destinations.copying import copied
 from sb.shell.parsing.words import compiled, display, is_literal
 from sb.shell.places.guarded import refusal
 from sb.shell.places.places import lies_below
+from sb.shell.places.sensitive import GIVES
 from sb.shell.programs.facts import WRAPPERS, WRITTEN_VARIABLES, having
 from sb.shell.programs.options import Arrival, Content
 from sb.shell.programs.rules import DESTROY, QUIET, READ, WRITE, Finding, highest, operands
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from sb.shell.judge import Judge
 
 _MOVE_OR_CLOSE, _REMOVE, _COPY = having("moves_or_closes"), having("removes"), having("copies_over")
+# Settings of editors in a project, which people have agents write; the editor has agents of its own.
+_OF_AN_EDITOR = ".vscode"
 # Programs that name others, or packages, and read the files that they name.
 _RUN_OR_READ = having("reads_operands") | {
     key.partition(" ")[0] for key in WRAPPERS if not key.startswith("git ")
@@ -38,6 +41,29 @@ _OTHERWISE = having("output_options_differ")
 _GO, _IN_PLACE = having("changes_folder"), having("edits_in_place")
 _ADDING = r"(?i).*log.*|--stderr|--hsts|--alt-svc"
 _EDITORS = frozenset(("sed", "gsed", "perl", "ruby"))  # which have rules of their own
+
+
+def configure(judge: Judge, word: str, *, writes: bool = False) -> None:
+    """Refuse a change of a host's settings; one of an editor's settings a person is asked about.
+
+    Args:
+        writes: the word surely names what is written, so that agents and programs of a host ask, too.
+    """
+    setting = judge.paths.settings(word)
+    if writes and judge.paths.sensitive(word) == GIVES:
+        judge.asked = judge.asked or f"{display(word)}: {GIVES}"
+    if setting.startswith(f"{_OF_AN_EDITOR}/"):
+        judge.asked = judge.asked or f"{display(word)}: decides about an editor and its agents"
+    elif setting:
+        judge.refuse(f"{display(word)}: configures agents; agents must not change it")
+
+
+def take(judge: Judge, word: str, own: str) -> None:
+    """Refuse what takes a folder with a protected place in it, or has a person asked, as of the place itself."""
+    if os.path.basename(own).casefold() == _OF_AN_EDITOR:
+        judge.asked = judge.asked or f"{display(word)}: holds settings of an editor and its agents"
+    else:
+        judge.refuse(f"{display(word)}: contains {own}, which agents must not touch")
 
 
 def change(judge: Judge, word: str, *, whole: bool = False) -> Finding:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sb.shell.parsing.inputs import Input
 
 _FORCED = r"-[a-zA-Z]*f[a-zA-Z]*|--force"
+_BESIDE_A_PATCH = frozenset(("git", "patch", "cd", "ls"))
 _BACKUPS = (".orig", ".rej")  # that `patch` leaves beside a file
 _MOST_ARRIVALS = 256  # of one command
 
@@ -189,6 +190,10 @@ class _Landing:
             return self._read(content, strictly=strictly)
         if not is_literal(content.source):
             return None
+        written = self._judge.written_script(content.source) if content.kind == "patch" else None
+        alone = _BESIDE_A_PATCH.issuperset(self._judge.programs)  # so that nothing has changed the file since
+        if written is not None and written.program == "git" and alone and not strictly:
+            return []  # of what the repository has on record, in a file in between
         found: list[str] = []
         for place in self._judge.paths.now(content.source):
             if not self._stays(place, strictly=strictly):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from sb.shell.handlers.containers import container
 from sb.shell.handlers.git import git
 from sb.shell.handlers.interpreters import by_arguments, django, eval_, interpreter, shell, source
+from sb.shell.handlers.own_servers import requests
 from sb.shell.handlers.scripts import awk, database, redis, sed, sqlite
 from sb.shell.handlers.wrapping import alias, env, exec_, find, kill, nix, pkill, trap, wrapped, xargs
 from sb.shell.parsing.words import compiled, display, is_literal
@@ -230,7 +231,7 @@ _BY_NAME: dict[str, Handler] = {
             git,
             interpreter,
         ),
-        *(kill, nix, pkill, redis, sb, sed, shell, socat, source, sqlite, trap, wrapped, xargs),
+        *(kill, nix, pkill, redis, requests, sb, sed, shell, socat, source, sqlite, trap, wrapped, xargs),
     )
 }
 HANDLERS: dict[str, Handler] = {

@@ -68,7 +68,7 @@ class ScriptFiles:
                 known = before.kind == content.kind == "text"
                 merged = Input("text", f"{before.text}\n{content.text}") if known else NOT_KNOWN
             else:
-                merged = content if content.kind == "text" else NOT_KNOWN
+                merged = content if content.kind == "text" else NOT_KNOWN._replace(program=content.program)
             self._contents[place] = merged if len(self._contents) < _MOST else NOT_KNOWN
 
     def copy(self, program: str, arguments: Sequence[str], places: Sequence[Sequence[str]]) -> None:

@@ -149,6 +149,11 @@ class Paths:
         here = self.here if not (".." in word and MADE in self.here) else ""
         return self._places(word, (here,) if here else self.folders)
 
+    def spelled(self, word: str) -> str:
+        """The absolute path of a written file, from the folder that the line is in; "" in one that it makes itself."""
+        path = self.now(word)[0]
+        return path if is_literal(path) else ""
+
     def entries(self, word: str, *, followed: bool = True) -> list[str]:
         """The absolute paths that a word may name now; a pattern stands for what it fits.
 

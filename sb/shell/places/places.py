@@ -57,6 +57,11 @@ def located(folder: str, text: str) -> str | None:
     return None if above is None else f"{above.rstrip('/')}/{name}"
 
 
+def alone(folder: str) -> str:
+    """The path by which a folder is named without anything in it."""
+    return os.path.join(folder, ".")
+
+
 def lies_below(place: str, folder: str) -> bool:
     """True if an absolute path lies in a folder, at any depth."""
     return place.startswith(f"{folder.rstrip('/')}/")

@@ -131,6 +131,7 @@ HOST_PROGRAMS = (
     *(f"{host}/{kind}" for host in (".claude", ".gemini", ".cursor") for kind in ("agents", "skills", "commands")),
     *(".github/agents", ".github/skills", ".github/prompts", ".devcontainer", ".devcontainer.json", ".vscode/launch.json"),
 )  # fmt: skip
+GIVES = "gives a host agents or programs"
 _OF_A_HOST = f"/(?:{'|'.join(map(re.escape, HOST_PROGRAMS))})/"
 _RUN_AT_START = r"/(?:site|dist)-packages/(?:[^/]+\.pth|(?:site|user)customize\.py)/"
 _GIT_HOOKS = frozenset(
@@ -278,7 +279,7 @@ def sensitive(place: str, home: str) -> str:
     if whole.startswith(f"{own}/") and (why := _of_a_home(whole[len(own) + 1 :].split("/"))):
         return why
     if compiled(_OF_A_HOST).search(whole):
-        return "gives a host agents or programs"
+        return GIVES
     if compiled(_RUN_AT_START).search(whole):
         return "is run by every Python that finds it"
     return changes_git(folded(place)) if f"/{FOLDER}/" in whole else ""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from sb.shell.parsing.words import is_sure
+from sb.shell.parsing.words import is_literal, is_sure
 from sb.shell.programs.facts import WRAPPERS, having
 
 if TYPE_CHECKING:
     from sb.shell.parsing.inputs import Input
+    from sb.shell.places.paths import Paths
 
 _SHELLS, _TRANSPARENT = having("shell"), having("transparent")
 # Programs whose arguments, or input, are programs or commands.
@@ -21,13 +22,18 @@ _QUIET_TARGETS = ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty")
 class CommandList:
     """The commands of one line, in the order in which they were judged.
 
+    Args:
+        paths: of the line, which tell the folder that it is in.
+
     Attributes:
         understood: whether nothing of the line is a program, or a command line, that is known only when it runs.
         vague: words of the current command that stand for one of several values of a variable.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, paths: Paths) -> None:
+        self._paths = paths
         self._argvs: list[tuple[str, ...]] = []
+        self._folders: list[str] = []
         self.understood = True
         self.vague: Collection[str] = ()
 
@@ -37,6 +43,13 @@ class CommandList:
     def all(self) -> tuple[tuple[str, ...], ...]:
         """Each command once: the program and its arguments, as expanded words."""
         return tuple(dict.fromkeys(self._argvs))
+
+    def folders(self) -> tuple[str, ...]:
+        """The folder of each of `all`, absolute; "" where it is not known, or one of several."""
+        folders: dict[tuple[str, ...], str] = {}
+        for argv, folder in zip(self._argvs, self._folders, strict=True):
+            folders[argv] = folder if folders.get(argv, folder) == folder else ""
+        return tuple(folders.values())
 
     def add(self, argv: Sequence[str], stdin: Input, before: int) -> None:
         """Record a command that was judged.
@@ -55,12 +68,16 @@ class CommandList:
         if base in _READ_CODE and stdin.kind == "unknown" and all(word[:1] == "-" for word in argv[1:]):
             self.understood = False  # it runs what it reads
         if not inner or not _is_transparent(base, argv):
-            self._argvs.append(tuple("\x07" if word in self.vague else word for word in argv))
+            self._append(tuple("\x07" if word in self.vague else word for word in argv))
 
     def add_effect(self, name: str, *values: str) -> None:
         """Record what a line does without a program: a redirection (`>`), an assignment (`PATH=`)."""
         if not (values and values[0] in _QUIET_TARGETS):
-            self._argvs.append((name, *values))
+            self._append((name, *values))
+
+    def _append(self, argv: tuple[str, ...]) -> None:
+        self._argvs.append(argv)
+        self._folders.append(self._paths.here if is_literal(self._paths.here) else "")
 
     def _is_told(self, base: str, argv: Sequence[str], inner: Sequence[tuple[str, ...]]) -> bool:
         """True if the words of a program that runs another one tell which one, and with which words."""

@@ -277,10 +277,17 @@ def run_by_options(program: str, arguments: Sequence[str]) -> list[str]:
         commands += [word.partition("Command=")[2] for word in arguments if "Command=" in word]
     words = [word for word in arguments if word[:1] != "-"]
     if program in ("npm", "pnpm", "yarn") and words[:2] == ["pkg", "set"]:
-        commands += [text for word in words if word.startswith("scripts") for text in _scripts(word)]
+        written = (text for word in words if word.startswith("scripts") for text in _scripts(word))
+        # What it deletes of the project by name is what projects' own scripts do every day; it is only written here.
+        commands += [text for text in written if not compiled(_CLEANS).fullmatch(text.strip())]
     elif program == "npm" and words[:1] == ["set-script"]:
         commands += words[2:3]
     return [text for text in commands if text]
+
+
+_NAME = r"(?!\.\.?(?:/|\s|$)|\.(?:git|env)\b)[\w@.][\w@.*-]*"
+_DELETION = rf"(?:(?:npx |shx )?(?:rm -[rf]+|rimraf|del-cli)(?:\s+(?:--glob|(?:{_NAME}|\*\.[\w.-]+)(?:/(?:\*|{_NAME}|\*[\w.-]+))*(?<!/\*)/?(?!\S)))+)"
+_CLEANS = rf"{_DELETION}(?:\s*(?:&&|;)\s*{_DELETION})*"
 
 
 def _scripts(setting: str) -> list[str]:

@@ -115,6 +115,20 @@ class Repository:
             found = target[1].decode() if target else ""
         return ""
 
+    def shortened(self, prefix: str) -> str:
+        """The one commit whose id begins so, with at least four digits; "" for none or several."""
+        if not re.fullmatch("[0-9a-f]{4,39}", prefix):
+            return ""
+        folder = f"{self.folder}/objects/{prefix[:2]}"
+        loose = os.listdir(folder) if os.path.isdir(folder) else []
+        found = {prefix[:2] + name for name in loose if name.startswith(prefix[2:])}
+        try:
+            found.update(name for path in self._packs() for name in _beginning(path, prefix))
+        except (OSError, ValueError, struct.error) as error:
+            raise Unreadable(f"{self.folder}/objects: {error}") from None
+        commits = [name for name in found if self.read(name)[0] == "commit"]
+        return commits[0] if len(commits) == 1 else ""
+
     def parents(self, commit: str) -> list[str]:
         """The parents of a commit; raises Unreadable."""
         header = self.read(commit, "commit")[1].partition(b"\n\n")[0]
@@ -309,6 +323,18 @@ def _offset(path: str, sha: bytes) -> int | None:
             return offset
         low, high = (middle + 1, high) if found < sha else (low, middle)
     return None
+
+
+def _beginning(path: str, prefix: str) -> Iterator[str]:
+    """The ids in a pack's index of version 2 that begin so."""
+    data, first = _index(path, os.stat(path).st_mtime_ns), int(prefix[:2], 16)
+    if data[:8] != b"\xfftOc\0\0\0\2":
+        raise ValueError("an index of an old version")
+    fan = struct.unpack_from(">256I", data, 8)
+    for at in range(fan[first - 1] if first else 0, fan[first]):
+        name = data[1032 + 20 * at : 1052 + 20 * at].hex()
+        if name.startswith(prefix):
+            yield name
 
 
 def reflog(text: str) -> Iterator[str]:

@@ -17,6 +17,7 @@ from sb.shell.parsing.words import (
     BRACKET,
     END_VARIABLE,
     SPLIT_VARIABLE,
+    STAR,
     VARIABLE,
     compiled,
     display,
@@ -31,6 +32,7 @@ from sb.shell.programs.rules import DESTROY, NETWORK, QUIET, READ, WRITE, Findin
 from sb.shell.snapshots.overwriting import OVERWRITING, Change, Effect, Unknown, written
 
 MOST_CHANGES = 4000  # paths of one line
+_WITH_ENDING = rf"{STAR}\.\w[\w.]*"
 _MOST_NAMED = 400  # paths of the commands that are not followed
 _INERT, _MAKING, _NO_CONTENT, _DESTROYING, _BUILDS = map(
     having, ("inert", "makes", "keeps_content", "followed", "builds")
@@ -207,7 +209,8 @@ class Keeping:
             self._name(judge, node.words[1:])
         if ran.rank == DESTROY:
             self._fail(
-                self._obstacle or f"what {display(name or node.words[0].text, 30)} destroys is not known"
+                self._obstacle
+                or f"sb undo cannot restore what {display(name or node.words[0].text, 30)} does"
             )
         elif ran.rank == NETWORK or not self._makes_only(node, name):
             self._others = max(self._others, ran.rank)
@@ -332,13 +335,13 @@ class Keeping:
         shown = display(f"{name} {' '.join(arguments)}", 40)
         effect = _git_effect if name == "git" else OVERWRITING[name]
         texts = ["."] if name == "git" else arguments
+        if self._built and not (self._moved or self._copied) and _end_in_names(node.words[1:]):
+            looked = []  # what such a pattern fits only by then, the build has made
         if not self._collect(judge, lambda folder: effect(folder, arguments), shown, texts, looked):
             return False
         paths = {change.path for change in self._changes}
-        folder = judge.paths.folders[0]
         for place in writes if name == "sed" else ():  # the judge read the same words by itself
-            there = judge.paths.here + place[len(folder) :] if lies_below(place, folder) else place
-            if not {located("/", place), located("/", there)} & paths:
+            if located("/", place) not in paths:
                 self._not_followed(f"{display(place)} may be written")
                 return False
         return True
@@ -469,6 +472,12 @@ class Keeping:
         """Note why the present command is not followed."""
         self._obstacle = why
         return False
+
+
+def _end_in_names(words: Iterable[Word]) -> bool:
+    """True if each pattern ends in a name that is written out, or in an ending: not all of a folder is meant."""
+    ends = (word.text.rpartition("/")[2] for word in words if not is_literal(word.text))
+    return all((is_literal(end) and end) or compiled(_WITH_ENDING).fullmatch(end) for end in ends)
 
 
 def _meet(place: str, other: str) -> bool:

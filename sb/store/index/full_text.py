@@ -63,7 +63,7 @@ class WordIndex:
         condition = in_view(None if placed else places, where, parameters)
 
         def meeting(best: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
-            matches = set(self._meeting([number for number, _ in best], *condition))
+            matches = set(self.meeting([number for number, _ in best], *condition))
             return [entry for entry in best if entry[0] in matches]
 
         if first:
@@ -81,7 +81,8 @@ class WordIndex:
             return hits[:k]
         return self._ranked(expression, k, *condition)
 
-    def _meeting(self, records: Sequence[int], where: str, parameters: tuple[Any, ...]) -> list[int]:
+    def meeting(self, records: Sequence[int], where: str, parameters: tuple[Any, ...]) -> list[int]:
+        """Those of these records that meet a condition over `r`, the table of records; "" for none."""
         if not where:
             return list(records)
         marks = ", ".join("?" * len(records)) or "NULL"
@@ -146,7 +147,7 @@ class WordIndex:
             number for pair in self._database.query(f"{_BESIDE} ({marks})", tuple(records)) for number in pair
         }
         spoken = f"r.speaker IS NOT NULL AND ({where or 1})"
-        return self._meeting([number for number in around if number], *in_view(places, spoken, parameters))
+        return self.meeting([number for number in around if number], *in_view(places, spoken, parameters))
 
     def texts(self, records: Sequence[int]) -> list[str]:
         """The texts of records."""

@@ -11,6 +11,7 @@ from sb.store.records.places import Execute
 
 DERIVED_FROM = "derived_from"
 SUPERSEDES = "supersedes"
+MERGED_INTO = "merged_into"  # from a restatement to the memory that the gate merged it into
 LINEAGE = frozenset({DERIVED_FROM, SUPERSEDES})
 _NEXT = (
     "1 + max((SELECT coalesce(max(id), 0) FROM edges), (SELECT coalesce(max(edge), 0) FROM sync_replicas))"

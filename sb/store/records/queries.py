@@ -194,6 +194,15 @@ class RecordQueries:
         )
         return [number for (number,) in self.database.query(sql, (kind, category))]
 
+    def numbers_of_kinds(self, kinds: Sequence[str]) -> list[int]:
+        """The numbers of the records of some kinds, in any state, newest first; reads only those of the kinds."""
+        marks = ", ".join("?" * len(kinds))
+        sql = (
+            "SELECT id FROM records WHERE place IN (SELECT id FROM places)"
+            f" AND kind IN ({marks}) ORDER BY id DESC"
+        )
+        return [number for (number,) in self.database.query(sql, tuple(kinds))]
+
     def numbers(self, where: str, parameters: tuple[Any, ...], *, above: int, to: int) -> list[int]:
         """The numbers of the records that meet a condition over `r`, newest first; those `above` < number <= `to`."""
         sql = f"SELECT r.id FROM records AS r WHERE r.id > ? AND r.id <= ? AND ({where}) ORDER BY r.id DESC"

@@ -11,6 +11,7 @@ import pytest
 
 from sb.hosts.confinement.bubblewrap import is_alive
 from sb.hosts.confinement.watched import accept, restore, watch
+from sb.shell.places.places import alone
 from tests.hosts.confinement.conftest import Place, git
 from tests.rows import rows
 
@@ -103,6 +104,8 @@ def test_key_that_runs_a_program_is_taken_out(setting: str, place: Place, remove
     git(place.project, "config", "--file", ".git/config", key, value)
     [done] = restore(str(place.project), before, removed)
     assert "since it runs a program" in done
+    assert f"(`git config {key.partition('.')[0].lower()}." in done
+    assert "in a call of its own, has the user asked" in done
     assert (
         subprocess.run(
             ["git", "config", "--file", ".git/config", key], cwd=place.project, check=False
@@ -158,3 +161,24 @@ def test_process_that_goes_on_is_noticed(place: Place) -> None:
         if not is_alive(mark):
             return
     pytest.fail("still alive")
+
+
+def test_folder_that_a_call_was_let_make_says_nothing_of_what_is_in_it(place: Place, removed: Path) -> None:
+    project, folder = str(place.project), place.project / ".vscode"
+    before = watch(project)
+    folder.mkdir()
+    allowed = [alone(str(folder))]
+    assert restore(project, before, removed, allowed) == []
+    after = accept(project, before, [], allowed)
+    assert str(folder) not in after.known  # no mount that a program could put a link in the place of
+    for name in ("tasks.json", "extensions.json"):
+        (folder / name).write_text("{}")
+    more = [str(folder / "extensions.json")]
+    [done] = restore(project, after, removed, more)
+    assert f"moved {folder}/tasks.json away" in done
+    assert restore(project, accept(project, after, [done], more), removed) == []
+    assert os.listdir(folder) == ["extensions.json"]
+    shutil.rmtree(folder)
+    folder.symlink_to("/srv")
+    assert "moved" in restore(project, after, removed)[0]
+    assert not os.path.lexists(folder)

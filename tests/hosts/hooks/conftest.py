@@ -16,12 +16,15 @@ from typing import Any
 import pytest
 
 from sb.config import Config, load_config
+from sb.config.home import Home
 from sb.hosts.claude_code.events import ADAPTER as CLAUDE_CODE
+from sb.hosts.hooks.calls.context import SHELL_PREFIX
 from sb.hosts.hooks.event import HookVerdict
 from sb.hosts.hooks.judging import judge
 from sb.hosts.registry import WITH_HOOKS, events_module
 from sb.log.event import Event
 from sb.runtime import Runtime, open_runtime
+from sb.tools.hosted.guarding import confiner_path
 from tests.forked import Forks
 
 UNWATCHED = "bypassPermissions"  # a mode in which nobody is asked in place, so that calls are queued
@@ -154,3 +157,13 @@ def host(home: Path, tmp_path: Path, forks: Forks, opened_home: Path) -> Host:
     (project / ".git").mkdir(parents=True)
     shutil.copytree(opened_home, home)
     return Host(home, project, forks=forks)
+
+
+@pytest.fixture
+def apart(host: Host, monkeypatch: pytest.MonkeyPatch) -> Host:
+    """A session whose commands the host starts by `sb-confine`, in a project that is in no temporary folder."""
+    monkeypatch.setenv(SHELL_PREFIX, str(confiner_path(Home(host.home))))
+    monkeypatch.setattr("sb.hosts.hooks.confined.confining.temporary_folders", list)
+    monkeypatch.setattr("sb.hosts.hooks.confined.confining.SHARED_MEMORY", "/data/none")
+    host.configure("undo: {tree_ms: 60000}\n")
+    return host

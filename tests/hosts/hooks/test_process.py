@@ -138,7 +138,7 @@ def test_rule_pack_of_the_configuration_judges_calls(host: Host) -> None:
     rule = "title: Ours\nrules: [{commands: deployer, class: destructive, reason: changes production}]\n"
     (host.home / "ours.yaml").write_text(rule, encoding="utf-8")
     assert (
-        "deployer changes production (no snapshot: what deployer destroys is not known), so a person"
+        "deployer changes production (no snapshot: sb undo cannot restore what deployer does), so a person"
         in denied(host.ask(bash(host, "ls && deployer x")))
     )
     broken_rule_pack(host)

@@ -20,7 +20,9 @@ from sb.kernel.authority.signing import Label
 from sb.kernel.baselines.seeding import approved_contracts, carry_over, seed_added
 from sb.kernel.baselines.seen import SURFACES
 from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
+from sb.kernel.compensation.reversal_guard import NoReversalToken, guard
 from sb.kernel.recovery_loop.settling import Settlement, Settling
+from sb.present.recovery import NO_UNDO, state_word, why
 from sb.present.undo import UNDO, undo_record
 from sb.runtime.parts import open_authority, open_log, open_snapshots, shipped_registry
 from sb.shell.snapshots.area import Area, Limits, plan
@@ -301,7 +303,12 @@ def test_folder_renamed_in_the_session_is_no_scratch(host: Host, elsewhere: Path
     bash("git add .gitignore && git commit -qm two", host.project)
     host.tell("SessionStart", source="startup")
     run(host, "rm -rf build", "t0")
-    assert undo_all(host) == ["reversed"]  # which restores nothing
+    assert undo_all(host) == []  # nothing of it was stored
+    with host.open() as runtime:
+        [ref] = runtime.recovery.mutations.of_run(host.events(limit=1)[0].subject.run_id)
+        assert (state_word(ref, 0), why(ref, 0)) == (NO_UNDO, "it changed nothing that was stored")
+        with pytest.raises(NoReversalToken, match="changed nothing that was stored"):
+            guard(runtime.recovery.mutations, ref.call_id, 0)
     run(host, "mv src node_modules", "t1")
     assert host.before("Bash", "t2", command="rm -rf node_modules").decision is Decision.ASK
 

@@ -237,7 +237,7 @@ def test_no_part_of_what_is_displayed_can_be_edited(bank: Bank, change: dict[str
         bank.approve(approval_id)
     disclosed = bank.disclose(approval_id)
     assert disclosed.problem
-    assert any(heading == "cannot be approved" for heading, _ in disclosed.sections(0))
+    assert any(heading == "cannot be approved" for heading, _ in disclosed.sections(0, []))
 
 
 @pytest.mark.parametrize(
@@ -299,7 +299,7 @@ def test_an_approval_from_before_is_refused_with_a_reason(bank: Bank) -> None:
     assert not named.success
     assert "older version of SecondBrain" in named.error_message
     with bank.open() as runtime:
-        sections = dict(runtime.approvals.disclose(runtime.approvals.get(old)).sections(0))
+        sections = dict(runtime.approvals.disclose(runtime.approvals.get(old)).sections(0, []))
     assert "revoke it" in sections["does not count"][1]
     assert bank.ask() != old
 

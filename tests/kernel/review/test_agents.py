@@ -10,6 +10,9 @@ import pytest
 from sb.base.sources import MICROSECONDS, CountingIds, SteeredClock
 from sb.config import Config, current_config, load_config
 from sb.kernel import RunBudget, RunContext, SafetyClass
+from sb.kernel.approvals.queue import ApprovalQueue
+from sb.kernel.authority.signing import Label
+from sb.kernel.contracts import ReversalClass, ReversalSpec
 from sb.kernel.review.activity import HOUR_S, Activity, Tally
 from sb.kernel.review.agents import Agents, agent_requests, is_at_work
 from sb.kernel.review.session_usage import SessionUsage, TranscriptState, save_usage
@@ -122,6 +125,33 @@ def test_requests_count_as_they_ended(runtime: Runtime, clock: SteeredClock) -> 
     found = agent_requests(runtime.log, "clerk", 0)
     assert (found.asked, found.expired) == (3, 3)
     assert requests_text(found) == "asked 3 times: 3 expired"
+
+
+def test_approval_that_ran_out_unused_counts_as_approved(runtime: Runtime, clock: SteeredClock) -> None:
+    """Its person has decided; that nothing came of it is not their silence."""
+    runtime.executor.execute(session(runtime, "clerk"), "bank.pay", {"to": "ada"})
+    [request] = ApprovalQueue(runtime.log).page()
+    runtime.executor.approvals.approve(request.id, Label("ada"), "fine")
+    clock.time += 10 * 86_400
+    assert requests_text(agent_requests(runtime.log, "clerk", 0)) == "asked 1 time: 1 approved"
+
+
+def test_undoing_its_call_is_no_sign_of_an_agent(runtime: Runtime, clock: SteeredClock) -> None:
+    reversal = ReversalSpec(
+        ReversalClass.REVERSIBLE, compensation_capability="notes.remove", reversal_args={"path": "args.path"}
+    )
+    add = runtime.registry.register_fn
+    add("notes.remove", "Remove", lambda path: path, SafetyClass.LOCAL_WRITE, idempotent=True)
+    add("notes.write", "Write", lambda path: path, SafetyClass.LOCAL_WRITE, reversal=reversal)
+    approve_tools(runtime)
+    runtime.executor.execute(session(runtime, "claude-code", "/data/shop"), "notes.write", {"path": "a"})
+    [before] = agents_of(runtime).seen()
+    clock.time += 600
+    ref = runtime.recovery.mutations.last()
+    assert ref is not None
+    assert runtime.recovery.undo(ref, Label("ada"), "wrong").state == "reversed"
+    [after] = agents_of(runtime).seen()
+    assert after.last_seen_at == before.last_seen_at
 
 
 def test_cost_is_that_of_all_sessions_whose_price_is_known(runtime: Runtime, home: Path) -> None:

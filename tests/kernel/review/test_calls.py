@@ -19,6 +19,7 @@ from sb.kernel.review.calls import (
     run_calls,
     run_turns,
 )
+from sb.operator.filters import Filter
 from sb.present.events import call_line, event_lines, took_text
 from sb.runtime import Runtime, open_runtime
 from tests.conftest import approve_tools
@@ -111,7 +112,7 @@ def test_all_calls_are_found_by_filter_without_those_of_recovery(runtime: Runtim
     log = runtime.log
     found = [seq for step in all_calls(log, CallFilter(), newest=log.head().seq) for seq in step.seqs]
     assert len(found) == len(MIXED)
-    asked = CallFilter.parse("tool:bank.pay")
+    asked = CallFilter(Filter.parse("tool:bank.pay").log(0))
     (payment,) = [seq for step in all_calls(log, asked, newest=log.head().seq) for seq in step.seqs]
     assert calls_at(log, [payment])[payment].tool_id == "bank.pay"
     assert [*all_calls(log, CallFilter(), newest=log.head().seq, after=log.head().seq)] == []
@@ -178,7 +179,7 @@ def test_the_nearest_event_that_was_refused_or_is_unknown_is_found_both_ways(run
     assert next_refused(log, RefusedFilter(), 0, newer=True) == refused
     assert next_refused(log, RefusedFilter(), refused or 0, newer=True) == unknown
     assert next_refused(log, RefusedFilter(), unknown or 0, newer=True) is None
-    assert next_refused(log, RefusedFilter.parse("tool:mail.send"), unknown or 0) is None
+    assert next_refused(log, RefusedFilter(Filter.parse("tool:mail.send").log(0)), unknown or 0) is None
 
 
 def call_word(runtime: Runtime, seq: int | None) -> str:

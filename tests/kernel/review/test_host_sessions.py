@@ -19,9 +19,10 @@ from sb.kernel.review.activity import HOUR_S, Activity
 from sb.kernel.review.agents import Agents
 from sb.kernel.review.host_sessions import SESSIONS, connected_agents
 from sb.kernel.review.log_pruning import prune
-from sb.kernel.review.runs import RunFilter, first_events, project_name, runs_at
+from sb.kernel.review.runs import first_events, project_name, runs_at
 from sb.kernel.run_context import RunBudget
 from sb.log.kinds import APPROVAL_DENIED
+from sb.operator.filters import Filter
 from sb.runtime import Runtime, open_runtime
 from sb.store import migrate
 from tests.conftest import CommandLine, approve_tools
@@ -115,7 +116,7 @@ def test_what_was_pruned_is_not_there_and_does_no_harm(hosts: Hosts) -> None:
     log = hosts.runtime.log
     assert [agent.project for agent in connected_agents(log)] == [BLOG]
     assert {run.project for run in runs_at(log, first_events(log)).values()} == {"", BLOG}
-    assert len(first_events(log, wanted=RunFilter.parse("project:shop"))) == 0
+    assert len(first_events(log, wanted=Filter.parse("project:shop").runs(0))) == 0
 
 
 def test_only_the_newest_sessions_are_looked_at(hosts: Hosts) -> None:
@@ -193,7 +194,7 @@ def test_damaged_text_is_no_program_and_stops_nothing(hosts: Hosts) -> None:
         started = "SELECT min(id) FROM events WHERE kind = 'kernel.run.started'"
         execute(f'UPDATE events SET payload = \'{{"host": "co\' WHERE id = ({started})')
     assert [agent.project for agent in connected_agents(hosts.runtime.log)] == [BLOG]
-    wanted = RunFilter.parse("host:codex")
+    wanted = Filter.parse("host:codex").runs(0)
     assert len(first_events(hosts.runtime.log, wanted=wanted)) == 1
 
 

@@ -11,7 +11,8 @@ from sb.base.sources import MICROSECONDS, CountingIds, SteeredClock
 from sb.kernel import RunContext, SafetyClass
 from sb.kernel.authority.signing import Label
 from sb.kernel.review.activity import RunTallies, Tally
-from sb.kernel.review.runs import RunFilter, first_events, runs_at
+from sb.kernel.review.runs import first_events, runs_at
+from sb.operator.filters import Filter
 from sb.present.runs import RUN, UsedRun
 from sb.runtime import Runtime, open_runtime
 from tests.conftest import approve_tools
@@ -54,7 +55,9 @@ def test_a_dry_run_of_recovery_is_hidden_until_it_reverses_something(runtime: Ru
     assert agents(runtime, [*first_events(log, dry_runs=False)]) == ["recovery", "clerk"]
     assert agents(runtime, [*first_events(log, after=newest, dry_runs=False)]) == ["recovery"]
     assert [*first_events(log, after=log.head().seq, dry_runs=False)] == []
-    assert [*first_events(log, after=newest, wanted=RunFilter.parse("agent:clerk"), dry_runs=False)] == []
+    assert [
+        *first_events(log, after=newest, wanted=Filter.parse("agent:clerk").runs(0), dry_runs=False)
+    ] == []
 
 
 def test_what_a_runs_calls_came_to_is_counted_on(runtime: Runtime) -> None:

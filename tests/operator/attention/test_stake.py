@@ -183,7 +183,6 @@ def test_lines_that_do_more_are_not_alike(command: str, other: str) -> None:
 
 
 def test_calls_of_one_tool_are_alike_and_those_of_two_mcp_tools_are_not() -> None:
-    assert group_of(REFUND) == group_of(TIP) == ("payments.issue_refund", "")
     repo, branch = (
         request("host.mcp", NETWORK, {"tool": f"mcp__github__{name}", "input": {"a": 1}})
         for name in ("delete_repo", "delete_branch")
@@ -197,9 +196,37 @@ def test_calls_of_one_tool_are_alike_and_those_of_two_mcp_tools_are_not() -> Non
     assert [group_of(it)[0] for it in argv] == ["git branch", "git push"]
 
 
+def pays(amount: float, **args: Any) -> RequestFacts:
+    return request("bank.pay", DESTRUCTIVE, {"amount": amount, **args}, amount=amount, currency="EUR")
+
+
+def test_payments_are_alike_only_to_one_payee_and_for_one_thing() -> None:
+    """A large one must not hide among small ones to others."""
+    large = pays(48_000, to="Acme", memo="invoice 7")
+    assert group_of(large) == group_of(pays(12, to="Acme", memo="invoice 7"))
+    assert group_of(large) != group_of(pays(12, to="Grace", memo="invoice 7"))
+    assert group_of(large) != group_of(pays(12, to="Acme", memo="invoice 8"))
+    assert group_of(large)[0] == group_of(pays(12, to="Grace"))[0] == "bank.pay"
+
+
+@rows(
+    "does, effect",
+    [
+        ("kubectl delete: deletes what a cluster runs", "deletes"),
+        ("terraform apply: changes or deletes cloud resources", "deletes"),
+        ("gcloud: opens, stops or deletes cloud resources", "stops"),
+        ("gh repo edit: publishes or hides a repository", "publishes"),
+        ("helm upgrade: changes what a cluster runs", "changes"),
+        ("git push -f: overwrites commits of others", "overwrites"),
+    ],
+)
+def test_a_line_is_ranked_by_the_gravest_of_its_verbs(does: str, effect: str) -> None:
+    assert request_stake(line(does.partition(":")[0], does)).effect == effect
+
+
 def test_damaged_facts_still_rank() -> None:
     broken = request("bank.pay", DESTRUCTIVE)._replace(
         args="{", reasons="[", money="[1]", command=7, does=["x"]
     )
     assert request_stake(broken).effect == "pays"
-    assert group_of(broken) == ("bank.pay", "")
+    assert group_of(broken)[0] == "bank.pay"

@@ -9,7 +9,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from sb.config import Config
-from sb.hosts.hooks.event import HookEvent, NativeCall, Server
+from sb.hosts.hooks.event import HookEvent, NativeCall
+from sb.kernel.calls.servers import Server
 from sb.runtime.parts import judging_files, protected
 from sb.shell import ShellVerdict, classify
 from sb.shell.places.guarded import Guarded

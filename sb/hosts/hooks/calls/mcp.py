@@ -13,8 +13,9 @@ from typing import Any
 
 from sb.hosts.hooks.calls.arguments import bare, command_lines, tokens, word_set
 from sb.hosts.hooks.calls.reading import CallReading
-from sb.hosts.hooks.event import GovernedCall, Server
+from sb.hosts.hooks.event import GovernedCall
 from sb.kernel.calls.call import AnsweredBy, Ask
+from sb.kernel.calls.servers import Server
 from sb.kernel.contracts import SafetyClass
 from sb.shell.programs.rules import DESTROY, QUIET, READ
 from sb.tools.hosted.contracts import MCP, MCP_DESTRUCTIVE

@@ -22,6 +22,8 @@ from sb.hosts.hooks.calls.reading import LONGEST_PATH, CallReading, texts
 from sb.hosts.hooks.calls.spellings import is_elsewhere, named_paths, spellings
 from sb.hosts.hooks.event import GovernedCall, NativeCall
 from sb.hosts.hooks.tools import OF_SERVERS, known_tools, tools
+from sb.kernel.calls.approval import OUTSIDE_CONFINEMENT
+from sb.kernel.calls.call import AnsweredBy, Ask
 from sb.kernel.contracts import SafetyClass
 from sb.shell import ShellVerdict
 from sb.shell.places.guarded import refusal
@@ -176,7 +178,7 @@ def _shell(call: CallReading) -> GovernedCall:
         and verdict.safety_class is not SafetyClass.READ_ONLY
         and not _GOES_FIRST.match(command)
     ):
-        setting = _may_be_a_setting(command, verdict.writes, context)
+        setting = _may_be_a_setting(command, (*verdict.writes, *verdict.made_folders), context)
         refused = (
             f"{setting} may be a host's settings or a git hook there: {_FOLDER_UNKNOWN}" if setting else ""
         )
@@ -197,7 +199,8 @@ def _shell(call: CallReading) -> GovernedCall:
     if call.native.in_background:
         verdict = verdict._replace(changes=NOTHING_KNOWN)
     tool_id = SHELL[verdict.safety_class]
-    return GovernedCall(tool_id, args, verdict.safety_class, verdict.refused, effects=verdict)
+    asks = (Ask(OUTSIDE_CONFINEMENT, verdict.asked, AnsweredBy.BY_HOST),) if verdict.asked else ()
+    return GovernedCall(tool_id, args, verdict.safety_class, verdict.refused, asks=asks, effects=verdict)
 
 
 def _may_be_a_setting(command: str, writes: Sequence[str], context: JudgingContext) -> str:

@@ -7,7 +7,7 @@ that it makes, are there before it starts, and nothing else is open.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from sb.hosts.confinement.repositories import linked_trees
@@ -26,19 +26,19 @@ _OUTPUT_OPTIONS = {
 _LAST_OF_TWO = frozenset(("cp", "install"))
 
 
-def made_files(commands: Iterable[Sequence[str]], folder: str) -> Iterator[str]:
+def made_files(commands: Iterable[tuple[Sequence[str], str]]) -> Iterator[str]:
     """The paths that a line writes as files, in place.
 
     Args:
-        commands: programs with their arguments, in expanded words. folder: where it runs.
+        commands: programs with their arguments, in expanded words, each with the folder that it runs in.
     """
-    for argv in commands:
+    for argv, folder in commands:
         yield from (_at(word, folder) for word in _files(argv) if is_literal(word))
 
 
-def made_folders(commands: Iterable[Sequence[str]], folder: str) -> Iterator[str]:
+def made_folders(commands: Iterable[tuple[Sequence[str], str]]) -> Iterator[str]:
     """The folders that a line makes with `mkdir -p` or `git worktree add`, which take one that is there and empty."""
-    for argv in commands:
+    for argv, folder in commands:
         operands = [word for word in argv[1:] if not word.startswith("-")]
         if argv[0] == "mkdir" and "-p" in argv:
             yield from (_at(word, folder) for word in operands if is_literal(word))
@@ -46,15 +46,15 @@ def made_folders(commands: Iterable[Sequence[str]], folder: str) -> Iterator[str
             yield _at(operands[2], folder)
 
 
-def moved_trees(commands: Iterable[Sequence[str]], root: str, folder: str) -> Iterator[str]:
+def moved_trees(commands: Iterable[tuple[Sequence[str], str]], root: str) -> Iterator[str]:
     """The linked worktrees that a line deletes or moves, real paths; all of a repository where it names none.
 
     Git forgets a worktree before all of its files are gone. So the line is not to fail halfway, for want of a right.
 
     Args:
-        commands: programs with their arguments. root: of the working tree that the line is in. folder: where it runs.
+        commands: programs with their arguments, each with its folder. root: of the working tree that the line is in.
     """
-    for argv in commands:
+    for argv, folder in commands:
         at = argv.index("worktree") if argv[0] == "git" and "worktree" in argv else len(argv)
         if "".join(argv[at + 1 : at + 2]) in ("remove", "move"):
             named = [word for word in argv[at + 2 :] if not word.startswith("-")]
@@ -87,12 +87,11 @@ def _at(word: str, folder: str) -> str:
     return os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
 
 
-def make(path: str, commands: Iterable[Sequence[str]], folder: str) -> bool:
+def make(path: str, *, wants_folder: bool) -> bool:
     """Make what a line is about to write, empty, if nothing is there; returns False if it cannot be opened alone.
 
     Where this user may not make it either, the command says so itself.
     """
-    wants_folder = path in made_folders(commands, folder)
     if os.path.lexists(path):
         fits = os.path.isdir(path) if wants_folder else os.path.isfile(path)
         return fits and not os.path.islink(path)
@@ -104,6 +103,11 @@ def make(path: str, commands: Iterable[Sequence[str]], folder: str) -> bool:
     except OSError:
         return False
     return True
+
+
+def within(paths: Iterable[str], folders: Collection[str]) -> tuple[str, ...]:
+    """Those of paths that are open alone in a folder which otherwise stays as it is."""
+    return tuple(path for path in paths if any(path.startswith(f"{folder}/") for folder in folders))
 
 
 def decides(path: str, home: str) -> bool:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from sb.base.repository import git_root
 from sb.base.secrets.redaction import one_line
@@ -26,6 +26,7 @@ from sb.hosts.confinement.needs import (
     DOCKER,
     GPG_AGENT,
     KEYRING,
+    KNOWN_TOOLS,
     OF_REPOSITORIES,
     SENDS_FOLDERS,
     SERVICES,
@@ -39,21 +40,24 @@ from sb.hosts.confinement.needs import (
 )
 from sb.hosts.confinement.plain_lines import is_plain, reads_no_file
 from sb.hosts.confinement.profile import Grounds, Profile, contains, make_profile
+from sb.hosts.confinement.repositories import linked_trees
 from sb.hosts.confinement.ssh_here import is_address_here, reaches_this_machine
 from sb.hosts.confinement.store import ConfineStore
 from sb.hosts.confinement.symptoms import Symptoms
 from sb.hosts.hooks.confined.approved_paths import decides, made_files, made_folders, moved_trees
 from sb.hosts.hooks.confined.named_credentials import closed_by, named_credentials
+from sb.hosts.hooks.confined.questions import LONGEST, MOST_ASKED, ask, of_deletions, of_tree, says
 from sb.hosts.hooks.confined.session_settings import is_made_settings, removes_ignored
 from sb.hosts.hooks.judged_call import JudgedCall
-from sb.kernel.calls.approval import OUTSIDE_CONFINEMENT, WRITES_OUTSIDE
-from sb.kernel.calls.call import AnsweredBy, Ask
+from sb.kernel.calls.approval import WRITES_OUTSIDE
+from sb.kernel.calls.call import Ask
 from sb.kernel.contracts import SafetyClass
-from sb.shell.snapshots.local_effects import REDIRECTIONS, harms_files_alone
+from sb.shell.snapshots.local_effects import OF_GIT, REDIRECTIONS, harms_files_alone
 from sb.tools.hosted.guarding import LAUNCHER
 
-LONGEST = 200  # characters of a path in a question
-_MOST_ASKED = 5
+if TYPE_CHECKING:
+    from sb.hosts.confinement.checkouts import Checkout
+
 _LONGEST_PATH = 4096
 _MOST_OPTIONS = 12  # short ones in one word
 _READS_FOLDERS = frozenset(("kubectl", "oc"))
@@ -66,6 +70,9 @@ _STARTED = frozenset(
 )
 # What such programs start by the beginning of its name.
 _EXTENSIONS = ("git-", "kubectl-", "docker-", "aws-", "gke-", "kubelogin")
+# What may stand beside a git command that is let change settings of hosts.
+_OF_GIT, _RUNS = OF_GIT | {"fetch", "pull"}, ("-x", "--exec", "--upload-pack")
+_BESIDE_GIT = KNOWN_TOOLS - {"awk", "env", "find", "sed", "xargs"}
 _RUN_OUTSIDE = frozenset((DOCKER, TERMINALS, SERVICES))
 
 
@@ -75,6 +82,7 @@ class Confined(NamedTuple):
     Args:
         commands: of the line. needs: of its programs. opened: paths that it may write beyond the default, once they are agreed to.
         alone: those of `opened` that are files, or folders that it makes, and need no folder around them.
+        folders: those of `alone` that are folders.
         readable: credentials that it may read. outside: why it runs without an engine, or "".
         asked: its programs that run what a project holds, with credentials that they may read once that is agreed to.
         withheld: credentials that its programs use, which it cannot read.
@@ -82,7 +90,8 @@ class Confined(NamedTuple):
         failure: what its last run could not write or read.
         trees: those of `opened` that are linked worktrees, which it deletes or moves.
         cleans: git removes ignored files in it. modes: it changes modes of whole folders, and nothing else.
-        here: it reaches this machine by ssh.
+        here: it reaches this machine by ssh. checkouts: its git commands that change settings of hosts.
+        refused: why nobody is asked about it, but it has to be made in another way, or "".
     """
 
     command: str
@@ -91,6 +100,7 @@ class Confined(NamedTuple):
     needs: tuple[Need, ...] = ()
     opened: tuple[str, ...] = ()
     alone: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
     readable: tuple[str, ...] = ()
     outside: str = ""
     asked: tuple[tuple[str, str], ...] = ()
@@ -101,11 +111,18 @@ class Confined(NamedTuple):
     cleans: bool = False
     modes: bool = False
     here: bool = False
+    checkouts: tuple[Checkout, ...] = ()
+    refused: str = ""
+
+    @property
+    def brought(self) -> tuple[str, ...]:
+        """The settings of hosts that git in it changes."""
+        return tuple(path for item in self.checkouts for path in item.paths)
 
     @property
     def is_plain(self) -> bool:
         """True where the profile of its folder says all that it may do."""
-        more = (self.needs, self.opened, self.readable, self.outside, self.cleans, self.modes)
+        more = (self.needs, self.opened, self.readable, self.outside, self.cleans, self.modes, self.checkouts)
         return not any(more)
 
     @property
@@ -152,10 +169,14 @@ class CallRights:
         if set(failure.get("reads", ())) & set(withheld):  # the person is asked for what it failed without
             needs, withheld = Needs(needs.withheld), []
         profile = self.profile(needs.rows)
-        folders = list(made_folders(commands, folder))
-        made = [*folders, *made_files(commands, folder)]
-        trees = list(moved_trees(commands, self._root(folder), folder))
+        placed = [(argv, at or folder) for argv, at in zip(commands, call.effects.folders, strict=True)]
+        folders = list(made_folders(placed))
+        made = [*folders, *made_files(placed)]
+        trees = list(moved_trees(placed, self._root(folder)))
+        checked = self._checkouts(placed)
+        brought = [path for item in checked for path in item.paths]
         writes = [*call.written, *folders, *failure.get("writes", ()), *trees]
+        writes += [place for place in profile.read_only if any(contains(place, path) for path in brought)]
         beyond = [path for path in dict.fromkeys(map(_real, writes)) if not profile.may_write(path)]
         beyond = [path for path in beyond if not (is_made_settings(path) or _is_device(path))]
         opened = make_profile(self.grounds, needs.rows, beyond).opened if beyond else ()
@@ -169,6 +190,7 @@ class CallRights:
             needs.rows,
             opened,
             tuple(path for path in opened if path in made),
+            tuple(path for path in opened if path in folders),
             tuple(readable),
             outside,
             tuple((program, path) for program in needs.asked for path in self._existing(needs.rows)[:1]),
@@ -181,7 +203,24 @@ class CallRights:
             bool(self.project) and removes_ignored(commands),
             self._changes_modes(call),
             any(reaches_this_machine(argv, self.grounds.home) for argv in commands),
+            checked,
+            self._mixed(checked, commands),
         )
+
+    def _checkouts(self, commands: Iterable[tuple[Sequence[str], str]]) -> tuple[Checkout, ...]:
+        """The git commands that change settings of hosts in the project."""
+        of_git = [item for item in commands if item[0][0] == "git"]
+        if not (of_git and self.project):
+            return ()
+        from sb.hosts.confinement.checkouts import checkouts  # other lines do without
+
+        return tuple(checkouts(of_git, self.project))
+
+    def _mixed(self, checked: Sequence[Checkout], commands: Iterable[tuple[str, ...]]) -> str:
+        """The reason why a line has to be split: what else runs in it could write the settings that git may, or ""."""
+        if not checked or all(map(_stands_beside, commands)):
+            return ""
+        return f"{says(checked[0], self.project)} (run `{one_line(checked[0].command, LONGEST)}` in a call of its own, so that the user can be asked)"
 
     def _changes_modes(self, call: JudgedCall) -> bool:
         """True for a line that changes modes of whole folders and can do nothing else, which a person is asked about."""
@@ -291,43 +330,73 @@ class CallRights:
         """The questions that a person has to say yes to before a call may do what it was judged with."""
         safety_class = call.governed.safety_class
         if confined.outside:
-            yield _ask(f"{confined.outside}, so it runs outside of confinement")
+            yield ask(f"{confined.outside}, so it runs outside of confinement")
         if confined.here:
-            yield _ask("reaches this machine by ssh, which runs things outside of confinement")
+            yield ask("reaches this machine by ssh, which runs things outside of confinement")
         doors = doors_of(confined.commands, confined.needs) & _RUN_OUTSIDE
         for kind in sorted(doors) if safety_class is not SafetyClass.READ_ONLY else ():
             reason = f"uses {kind}, which runs things outside of confinement"
-            yield _ask(reason)._replace(standing=f"confinement {kind}")
+            yield ask(reason)._replace(standing=f"confinement {kind}")
         for program, path in confined.asked:
             reason = f"{program} may run programs of the project or of its packages, which could then read {one_line(path, LONGEST)}"
-            yield _ask(reason)._replace(standing=f"confinement credentials {program} {self.project}")
+            yield ask(reason)._replace(standing=f"confinement credentials {program} {self.project}")
+        for item in confined.checkouts:
+            standing = f"confinement settings {self.project} {item.name}"
+            yield ask(says(item, self.project))._replace(standing=standing)
+        yield from of_deletions(zip(confined.commands, call.effects.folders, strict=True), self.project)
         for name, value in keys_to_ask(confined.command, confined.commands):
             setting = one_line(f"{name}={value}", LONGEST)
-            yield _ask(
+            yield ask(
                 f"sets {setting} in git's configuration, which may run a program later, outside of confinement"
             )
         # A person has to agree to a destructive line anyway, which names what it changes; but not where what it harms
-        # is stored first, and git takes the end of a path for a worktree that may be anywhere.
-        destroys = safety_class is SafetyClass.DESTRUCTIVE
-        yield from self._asks_for_writes(
-            confined.trees if destroys and not harms_files_alone(confined.commands) else confined.opened,
-            confined.failure.get("writes", ()),
-        )
+        # is stored first, git takes the end of a path for a worktree that may be anywhere, and nothing names what its
+        # last run could not write.
+        by_output = confined.failure.get("writes", ())
+        brought = confined.brought
+        asked = [path for path in confined.opened if not any(contains(path, place) for place in brought)]
+        if safety_class is SafetyClass.DESTRUCTIVE and not harms_files_alone(confined.commands):
+            unnamed = {*confined.trees, *map(_real, by_output)}
+            asked = [path for path in confined.opened if path in unnamed]
+        lost = [place for place, _ in call.effects.replaced if os.path.isfile(place) or os.path.islink(place)]
+        yield from self._asks_for_writes(asked, by_output, confined, lost)
         for path in confined.failure.get("reads", ()) if confined.readable or confined.needs else ():
-            yield _ask(f"opens {one_line(path, LONGEST)}, as the output of its last run says")
+            yield ask(f"opens {one_line(path, LONGEST)}, as the output of its last run says")
 
-    def _asks_for_writes(self, opened: Sequence[str], by_output: Iterable[str]) -> Iterator[Ask]:
+    def _asks_for_writes(
+        self, opened: Sequence[str], by_output: Iterable[str], confined: Confined, lost: Sequence[str]
+    ) -> Iterator[Ask]:
         decisive = [path for path in opened if decides(path, self.grounds.home)]
         sources = dict.fromkeys(by_output, ", as the output of its last run says")
-        for path in decisive[:_MOST_ASKED]:
+        for path in decisive[:MOST_ASKED]:
             reason = f"writes {one_line(path, LONGEST)}, which decides about more than itself"
-            yield _ask(f"{reason}{sources.get(path, '')}")
+            yield ask(f"{reason}{sources.get(path, '')}")
         others = [path for path in opened if path not in decisive]
-        for path in others[:_MOST_ASKED]:
-            reason = f"writes {one_line(path, LONGEST)}, outside of the project{sources.get(path, '')}"
-            yield _ask(reason, WRITES_OUTSIDE)
-        if (more := len(opened) - len(decisive[:_MOST_ASKED]) - len(others[:_MOST_ASKED])) > 0:
-            yield _ask(f"writes {more} more outside of the project")
+        for path in others[:MOST_ASKED]:
+            here = bool(self.project) and contains(self.project, path)
+            where = "beside settings of a host" if here else "outside of the project"
+            reason = f"writes {one_line(path, LONGEST)}, {where}{sources.get(path, '')}"
+            tree = self._tree_of(path, confined)
+            question = ask(reason, WRITES_OUTSIDE)
+            # What was there comes back by no snapshot, so a yes to other writes says nothing of it.
+            is_told = not tree or any(contains(tree, place) for place in lost)
+            yield question if is_told else of_tree(question, tree)
+        if (more := len(opened) - len(decisive[:MOST_ASKED]) - len(others[:MOST_ASKED])) > 0:
+            yield ask(f"writes {more} more outside of the project")
+
+    def _tree_of(self, path: str, confined: Confined) -> str:
+        """The worktree of this repository that a path lies in, or that the line adds there; "" for none."""
+        adds = any(tuple(argv[:3]) == ("git", "worktree", "add") for argv in confined.commands)
+        trees = linked_trees(self.project) if self.project else []
+        trees += [path] if adds and path in confined.folders else []
+        return next((tree for tree in trees if contains(tree, path)), "")
+
+
+def _stands_beside(argv: Sequence[str]) -> bool:
+    """True for a command that runs no program beside git, which may change settings of hosts meanwhile."""
+    if argv[0] != "git":
+        return argv[0] in _BESIDE_GIT
+    return "".join(argv[1:2]) in _OF_GIT and not any(word.startswith(_RUNS) for word in argv[2:])
 
 
 def uses_repository(commands: Iterable[tuple[str, ...]]) -> bool:
@@ -388,10 +457,6 @@ def _values(words: Iterable[str]) -> Iterator[str]:
         yield _SCHEME.sub("", word.rpartition("=")[2])
         if word[:1] == "-" and word[1:2] != "-":
             yield from (word[start:] for start in range(2, min(len(word), _MOST_OPTIONS)))
-
-
-def _ask(reason: str, rule: str = OUTSIDE_CONFINEMENT) -> Ask:
-    return Ask(rule, reason, AnsweredBy.BY_HOST)
 
 
 def _real(path: str) -> str:

@@ -45,14 +45,13 @@ from sb.hosts.hook_engine import engine_of_hooks
 from sb.hosts.hooks import resident
 from sb.hosts.hooks.calls.context import NOT_CONFINED, SHELL_PREFIX, JudgingContext
 from sb.hosts.hooks.calls.reading import texts
-from sb.hosts.hooks.confined.approved_paths import make, remove_unused
-from sb.hosts.hooks.confined.call import LONGEST, CallRights, Confined, advice
+from sb.hosts.hooks.confined.approved_paths import make, remove_unused, within
+from sb.hosts.hooks.confined.call import CallRights, Confined, advice
+from sb.hosts.hooks.confined.questions import LONGEST, brought_by, movable, put_back_message
 from sb.hosts.hooks.confined.session_settings import made_settings, make_settings, remove_settings
 from sb.hosts.hooks.event import Finding, HookEvent, Moment
 from sb.hosts.hooks.judged_call import JudgedCall
 from sb.hosts.runs import Run, Runs
-from sb.kernel.calls.approval import OUTSIDE_CONFINEMENT
-from sb.kernel.calls.call import AnsweredBy, Ask
 from sb.shell.places.sensitive import decisive_paths
 from sb.shell.snapshots.area import project_of_area, temporary_folders
 from sb.tools.hosted.contracts import WRITE_CONFIG
@@ -64,7 +63,6 @@ if TYPE_CHECKING:
 _ENTERS = "claude-code"
 _STARTED_IN = "CLAUDE_PROJECT_DIR"
 _HELD_UP = "{} is using the user's keys (wait until it ends, or stop it, then repeat this call)"
-_MOVABLE = "a program in the background could replace the project's folder or its settings"
 
 
 class Confining:
@@ -187,10 +185,10 @@ class Confining:
         keyed, confined = self._judge(call)
         if confined is None:
             return Finding(_HELD_UP.format(one_line(keyed, LONGEST)))
-        if self._run is not None:
-            return Finding(confined.beyond_run)
-        movable = [Ask(OUTSIDE_CONFINEMENT, _MOVABLE, AnsweredBy.BY_HOST)] if self._lost else []
-        return Finding(asks=(*self._rights.asks(confined, call), *movable))
+        if self._run is not None or confined.refused:
+            return Finding(confined.beyond_run if self._run is not None else confined.refused)
+        more = (movable(path, self.store.folder) for path in self._lost[:1])
+        return Finding(asks=(*self._rights.asks(confined, call), *more))
 
     def _required(self) -> str:
         """The reason why a call that cannot be confined is refused, or ""."""
@@ -228,8 +226,8 @@ class Confining:
             self.store.revoke(confined.command, confined.folder)
             return
         new = [path for path in confined.alone if not os.path.lexists(path)]
-        alone = [path for path in confined.alone if make(path, confined.commands, confined.folder)]
-        made = Made(tuple(new), tuple(self._beside(confined)))
+        alone = [path for path in confined.alone if make(path, wants_folder=path in confined.folders)]
+        made = Made(tuple(new), tuple(self._beside(confined)), confined.brought)
         if made != Made():
             self.store.note_made(confined.command, confined.folder, made)
         rest = [path for path in confined.opened if path not in alone]
@@ -238,7 +236,7 @@ class Confining:
         granted = replace(
             profile,
             held=default.held,
-            work=default.work,
+            work=(*default.work, *within(alone, profile.read_only)),
             read_only=as_held(profile, default),
             unreadable=unreadable,
             writable=(*profile.writable, *alone),
@@ -413,7 +411,7 @@ class Confining:
         if before is None:
             return ""
         waiting = {path for made in self.store.not_run() for path in made.absent}
-        allowed = [*call.written, *call.governed.paths] if call is not None else []
+        allowed = [*call.let, *brought_by(self.store, call)] if call is not None else []
         # The keys, with their values, that it sets in git's configuration, if that is all that it does.
         keys = keys_named(call.command, call.effects.commands) if call is not None and call.command else []
         theirs = waiting & {*before.absent}  # what a person makes while a call waits for their answer
@@ -429,7 +427,7 @@ class Confining:
                 self.store.forget_profiles(self._project)
                 with suppress(BlockingIOError):  # without a profile the stricter default applies
                     self.prepare()
-        return f"SecondBrain {'; '.join(done)}. Do not make it again without asking the user." if done else ""
+        return put_back_message(done, self._project)
 
     def report(self, call: JudgedCall, *, pending: bool) -> str:
         """Message to the agent at the end of a call: what was restored, and that confinement may be why it failed.

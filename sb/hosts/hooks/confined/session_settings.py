@@ -60,7 +60,9 @@ def remove_settings(folder: str) -> None:
 
 
 def is_made_settings(path: str) -> bool:
-    """True for that folder while nothing else is in it, and for what is in it."""
+    """True for that folder while nothing else is in it, and for the file that is."""
+    if os.path.basename(path) not in (NAME, _FILE):
+        return False
     settings = path if os.path.basename(path) == NAME else os.path.dirname(path)
     try:
         with no_links.opened(settings) as handle:
