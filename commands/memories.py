@@ -110,7 +110,18 @@ Id = Annotated[str, typer.Argument(metavar="ID", help="Id of a memory (mem_…),
 WIDEST = 600  # characters of a memory in a list; `sb memory show` has all of them
 _INDENT = "    "
 _TIMES = frozenset(
-    {"at", "since", "due_at", "happened_at", "created_at", "updated_at", "last_accessed", "settled_at"}
+    {
+        "at",
+        "since",
+        "due_at",
+        "happened_at",
+        "created_at",
+        "updated_at",
+        "last_accessed",
+        "settled_at",
+        "expires_at",
+        "snoozed_until",
+    }
 )
 
 

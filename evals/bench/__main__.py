@@ -23,6 +23,7 @@ BENCHMARKS = (
     "confinement",
     "audit",
     "memory",
+    "triggers",
     "mcp",
     "sync",
     "retrieval.bars",

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import zip_longest
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sb.base.values.frozen import frozen
 from sb.memory.entities import ONE
 from sb.memory.handoffs import PENDING, HandoffPacket, Handoffs, Newest
+from sb.memory.lazy import lazy
 from sb.memory.salience import WEIGHTS, configured, salience, within
 from sb.memory.search import Searcher
 from sb.memory.session_writer import SessionWriter
@@ -20,8 +21,13 @@ from sb.memory.space import Space
 from sb.memory.trust.floor import numbers_where
 from sb.memory.views import Memory, View, tokens_of
 from sb.protocols.types.vocabulary import CONTINUE
+from sb.store.armed_triggers import any_armed
 from sb.store.records.columns import Row
 from sb.store.records.reads import ORIENT
+
+if TYPE_CHECKING:  # most homes have no triggers
+    from sb.memory.triggers.armed import Fitting
+    from sb.memory.triggers.triggers import FiredTrigger, Triggers
 
 LEAST_TOKENS = 100
 MEMORIES = ("fact", "lesson")
@@ -65,6 +71,7 @@ class ContextPackage(View):
     """The context that an agent gets when its session starts.
 
     Args:
+        triggers: reminders that the session's scope or query fires.
         handoff: the newest packet for it, if there is one; read `verified` before its content.
         memories: facts and lessons, and whatever else answers the query. entities: with what they are related to.
         notes: what the agent should know of the package itself.
@@ -73,6 +80,7 @@ class ContextPackage(View):
 
     scope: str
     session: str
+    triggers: tuple[FiredTrigger, ...] = ()
     handoff: HandoffPacket | None = None
     decisions: tuple[Memory, ...] = ()
     memories: tuple[Memory, ...] = ()
@@ -83,7 +91,9 @@ class ContextPackage(View):
     @property
     def empty(self) -> bool:
         """True if there is nothing to say."""
-        return not (self.handoff or self.decisions or self.memories or self.entities or self.notes)
+        return not (
+            self.triggers or self.handoff or self.decisions or self.memories or self.entities or self.notes
+        )
 
     def as_text(self) -> str:
         """The package as Markdown for the agent's prompt."""
@@ -91,6 +101,7 @@ class ContextPackage(View):
             return f"Nothing is remembered of {self.scope} yet.\n"
         lines = [_heading(self.scope)]
         sections: Sequence[tuple[Section, Sequence[str]]] = (
+            ("triggers", [_trigger_line(trigger) for trigger in self.triggers]),
             ("notes", [_note_line(note) for note in self.notes]),
             ("handoff", [_handoff_line(self.handoff)] if self.handoff and self.handoff.verified else []),
             ("decisions", [_line(decision) for decision in self.decisions]),
@@ -104,6 +115,7 @@ class ContextPackage(View):
 
 
 _TITLES = {
+    "triggers": "## Triggers",
     "notes": "## Notes",
     "handoff": "## Handoff",
     "decisions": "## Decisions",
@@ -140,14 +152,33 @@ class Orienting:
         notes = _of_handoffs(newest)
         if len(new) < len(ranked):
             notes.append(f"{len(ranked) - len(new)} that this session has seen already are not repeated")
-        entries = list(self._entries(newest.packet, notes, new, budget // _TOKENS_SHOWN))
-        frame = [_heading(scope), *_TITLES.values(), _note_line(_MORE)]
+        triggers = self._triggers(query)
+        entries: list[Entry] = [("triggers", fitting, _trigger_line(view)) for fitting, view in triggers]
+        entries += self._entries(newest.packet, notes, new, budget // _TOKENS_SHOWN)
+        titles = (title for name, title in _TITLES.items() if triggers or name != "triggers")
+        frame = [_heading(scope), *titles, _note_line(_MORE)]
         room = budget - tokens_of(sum(len(line) + 1 for line in frame)) - 1
         selection = within(room, ((entry, entry[2]) for entry in entries))
         handed = newest.packet is not None and newest.packet.verified
-        if len(selection) < len(notes) + handed + len(new):
+        if len(selection) < len(triggers) + len(notes) + handed + len(new):
             selection.append(("notes", _MORE, _note_line(_MORE)))
         return self._shown(query, newest, new, selection)
+
+    def _triggers(self, query: str | None) -> list[tuple[Fitting, FiredTrigger]]:
+        """The triggers that the scope's name or the query fits, and how they are shown."""
+        if not any_armed(self._space.database):
+            return []
+        from sb.memory.triggers.precondition import Situation
+
+        topic = " ".join(filter(None, (query, self._writer.scope.partition(":")[2])))
+        found = self._reminders.matching(Situation(topic, topic), meaning=query is not None)
+        return list(zip(found, self._reminders.views(found), strict=True))
+
+    @lazy
+    def _reminders(self) -> Triggers:
+        from sb.memory.triggers.triggers import Triggers
+
+        return Triggers(self._writer)
 
     def _seen(self) -> set[int]:
         """Returns the unchanged records that this session wrote or was shown, which are left out."""
@@ -237,10 +268,11 @@ class Orienting:
             hits.append((newest.row["id"], 1.0))
             memories.append(self._space.memory(newest.row))
         self._writer.broadcast(ORIENT, query or "", hits, memories)
-        given = newest.packet
+        given, due = newest.packet, sections["triggers"]
         made = ContextPackage(
             scope=self._writer.scope,
             session=self._writer.name,
+            triggers=tuple(self._reminders.fire(due, query or "")) if due else (),
             handoff=given if given and (sections["handoff"] or not given.verified) else None,
             decisions=tuple(memory for _, memory in sections["decisions"]),
             memories=tuple(memory for _, memory in sections["memories"]),
@@ -281,6 +313,10 @@ def _heading(scope: str) -> str:
 
 def _note_line(note: str) -> str:
     return f"- {_flat(note)}"
+
+
+def _trigger_line(trigger: FiredTrigger) -> str:
+    return f"- {_flat(trigger.line)}"
 
 
 def _handoff_line(handoff: HandoffPacket) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sb.base.text import storable
 from sb.memory.access import READ
-from sb.memory.operations import Operations
+from sb.memory.prospective import Prospective
 from sb.memory.search import Filters, Predicate, Without
 from sb.memory.trust.floor import below
 from sb.memory.views import Hit, Memory
@@ -21,7 +21,7 @@ MOST_CONTEXT = 10
 MOST_RESTATED = 20  # texts of one memory that are shown
 
 
-class Reads(Operations):
+class Reads(Prospective):
     """The reading operations of a Brain."""
 
     def search(
@@ -40,7 +40,7 @@ class Reads(Operations):
         history: bool = False,
         **filters: Any,
     ) -> list[Hit]:
-        """Search memories, the best match first.
+        """Search memories, the best match first; before them the triggers that the query fires.
 
         Args:
             k: the most that are returned.
@@ -70,6 +70,9 @@ class Reads(Operations):
         wanted = self._floors(Filters(**filters), planning, min_trust)
         found = self.searcher.find(query, places, filters=wanted, fusion=fusion, explain=explain)
         hits = self.searcher.best(found, k, salience=not benchmark, explain=explain)
+        fired = [] if benchmark else self.fired_by(query, named)
+        known = {hit.id for hit in fired}
+        hits = [pair for pair in hits if pair[1].id not in known][: max(0, k - len(fired))]
         past = self.searcher.superseded(query, places, wanted, k) if history else []
         numbers = {
             row["uid"]: row["id"] for row in self.space.records.known([hit.id for hit in past]).values()
@@ -82,7 +85,7 @@ class Reads(Operations):
             [*(hit for _, hit in hits), *past],
             scope=named,
         )
-        best = [hit for _, hit in hits]
+        best = [*fired, *(hit for _, hit in hits)]
         best = self.searcher.with_neighbours(best, places, context) if context else best
         return [*best, *past]
 

@@ -365,6 +365,7 @@ def open_runtime(
         reversals = baselines_of(log, authority, REVERSAL_SURFACE, shipped)
         # Only now may others touch the shipped tools: what counts as approved was taken from them as they are shipped.
         registry, failures = open_registry(config, hosted=hosted, shipped=shipped)
+        boundaries = open_boundaries(config, log, authority, registry)
         executor = ToolExecutor(
             registry,
             open_policy(config),
@@ -378,14 +379,14 @@ def open_runtime(
             reversibility=config.reversibility,
             undeclared_undo=True,
             irreversibility_ceilings=config.irreversibility.ceilings(),
-            boundaries=open_boundaries(config, log, authority, registry),
+            boundaries=boundaries,
             power=config.durability == "power",
             capture=capture or open_capture(config, clock),
             attempts=attempts,
             run_facts={"organization": list(config.organization)} if config.organization else {},
             max_args_bytes=config.max_args_bytes,
             max_result_bytes=config.max_result_bytes,
-            result_guards=result_guards(config, log),
+            result_guards=result_guards(config, log, boundaries.scope_refusal if boundaries else None),
             credentials=Credentials(config.credentials, config.home.folder),
             person=person,
             telemetry=Telemetry(arguments=config.telemetry.arguments, tracer_provider=tracer_provider),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -32,6 +33,7 @@ from sb.kernel.review.log_pruning import adopt_prunes
 from sb.kernel.run_context import SafetyMode
 from sb.log.event_log import EventLog
 from sb.shell.programs.ruleset import SHIPPED_RULES, Ruleset, judged_by
+from sb.store.armed_triggers import any_armed
 from sb.store.database import database_files, open_database
 from sb.tools import register_builtin
 from sb.tools.hosted.contracts import register_hosted
@@ -42,15 +44,18 @@ from sb.tools.hosted.trees import HostedTrees
 if TYPE_CHECKING:  # a process that judges one call has no need of them
     from sb.kernel.agent_charter.charters import Charters
     from sb.kernel.boundaries.boundaries import Boundaries
+    from sb.kernel.calls.call import ToolCall
     from sb.kernel.context_sources.reading import SourceGuard
     from sb.kernel.context_sources.source_files import SourceFile
     from sb.kernel.execution.capturing import Capturing
+    from sb.kernel.execution.outcome import Outcome
     from sb.kernel.execution.output_guard import OutputGate
     from sb.kernel.execution.result_guards import ResultGuard
     from sb.kernel.release_tuple.releases import Releases
     from sb.kernel.replay.shelf import PacketShelf
     from sb.kernel.review.findings import Finding
     from sb.kernel.run_context import RunContext
+    from sb.memory.access import ScopeRefusal
     from sb.store.snapshots import SnapshotStore
     from sb.store.trees.store import TreeStore
     from sb.tools.discovery import LoadFailure
@@ -308,8 +313,12 @@ def open_policy(config: Config) -> ToolPolicy:
     return ToolPolicy(SafetyMode(config.safety_mode), rules=WrittenPolicy(config.policy))
 
 
-def result_guards(config: Config, log: EventLog) -> list[ResultGuard]:
-    """The guards of results before callers get them; none where they are off."""
+def result_guards(config: Config, log: EventLog, refusal: ScopeRefusal | None = None) -> list[ResultGuard]:
+    """The guards of results before callers get them, and last what reminds of triggers.
+
+    Args:
+        refusal: why an agent may not use a scope of memory, by its charter.
+    """
     guards: list[ResultGuard] = []
     if config.red_team.tool_results != OFF:
         from sb.kernel.execution.attack_guard import attack_guard
@@ -319,7 +328,15 @@ def result_guards(config: Config, log: EventLog) -> list[ResultGuard]:
         from sb.kernel.execution.output_guard import output_guard
 
         guards.append(output_guard(output_gate(log), config.output_gate.results, config.output_gate.action))
-    return guards
+
+    def remind(call: ToolCall, outcome: Outcome) -> None:
+        with contextlib.suppress(Exception):  # whatever it is, the result goes out without a reminder
+            if any_armed(log.database):  # most homes have none
+                from sb.memory.triggers import results
+
+                results.remind(config, log, refusal, call, outcome)
+
+    return [*guards, remind]
 
 
 def output_gate(log: EventLog) -> OutputGate:

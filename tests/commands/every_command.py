@@ -309,6 +309,15 @@ def memories(sb: Session) -> None:
     (collapse,) = sb("memory collapses")["items"]
     sb(f"memory revert {collapse['id']}")
     sb("memory collapses")
+    trigger = sb("memory trigger create 'billing schema' 'read the runbook' --agent scribe")["id"]
+    sb("memory trigger check 'billing schema' --agent grace")
+    sb(f"memory trigger show {trigger}")
+    trigger = sb("memory trigger create '' 'run the tests' --path 'src/**' --expires 30d --agent scribe")[
+        "id"
+    ]
+    sb(f"memory trigger snooze {trigger} 7d --reason 'after the release'")
+    sb(f"memory trigger retire {trigger} --reason 'nobody heeds it'")
+    sb("memory trigger list")
     sb("memory access --scope project:shop --agent scribe")
     sb("memory calibrate")
     sb("memory tidy")

@@ -12,6 +12,7 @@ import pytest
 from sb.entity import checkpoints, plugins
 from sb.entity.core import Entity
 from sb.entity.upserts import Upserts
+from sb.memory.triggers import triggers
 from sb.protocols import PROTOCOL_VERSION
 from sb.protocols.types.vocabulary import WEAK
 from sb.stack import provenance, queries, saver, strength, working_memory
@@ -116,6 +117,11 @@ def a_checkpoint_without_a_version_is_like_any_other(patch: pytest.MonkeyPatch) 
         real(path, {"schema_version": checkpoints.SCHEMA_VERSION, **document})
 
     patch.setattr(checkpoints, "_check_version", check)
+
+
+@breaks("HA-25")
+def a_retired_trigger_can_be_retired_again(patch: pytest.MonkeyPatch) -> None:
+    patch.setitem(triggers.MOVES, triggers.RETIRED, (triggers.RETIRED,))
 
 
 @breaks("HA-27")

@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import CommandLine
 
-PASSES, PARTIAL_P1, FAILS_P0 = "HA-12", "HA-25", "HA-26"
+PASSES, PARTIAL_P1, FAILS_P0 = "HA-12", "HA-28", "HA-26"
 SELECTION = ["--only", PASSES, "--only", PARTIAL_P1, "--only", FAILS_P0]
 
 
@@ -40,7 +40,7 @@ def test_controls_that_fail_in_the_baseline_do_not_fail_the_job(sb: CommandLine,
     [
         ({"HA_26": "pass"}, 2, "baseline BROKEN: HA-26"),
         ({"HA_26": "partial"}, 2, "baseline BROKEN: HA-26"),
-        ({"HA_25": "pass"}, 1, "baseline BROKEN: HA-25"),
+        ({"HA_28": "pass"}, 1, "baseline BROKEN: HA-28"),
         ({"HA_12": "fail"}, 0, "baseline held"),
     ],
 )

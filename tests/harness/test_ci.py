@@ -22,7 +22,7 @@ ACTION = yaml.safe_load((ROOT / ".github/actions/harness-audit/action.yml").read
 HOOKS = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
 SCHEMA = json.loads((Path(__file__).parent / "schemas/github-action.json").read_text(encoding="utf-8"))
 BIN = Path(sys.executable).parent
-PARTIAL_P1, PARTIAL_P0 = "HA-25", "HA-02"
+PARTIAL_P1, PARTIAL_P0 = "HA-28", "HA-02"
 
 
 @dataclass(frozen=True)

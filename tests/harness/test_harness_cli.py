@@ -20,7 +20,7 @@ from tests.conftest import CommandLine
 from tests.harness.conftest import run_audit
 
 # A control that passes, two that are partial (a P1 and a P0), one that fails (P0).
-PASSES, PARTIAL_P1, PARTIAL_P0, FAILS = "HA-12", "HA-25", "HA-02", "HA-26"
+PASSES, PARTIAL_P1, PARTIAL_P0, FAILS = "HA-12", "HA-28", "HA-02", "HA-26"
 TWICE = '{"id": "HA-12", "title": "", "status": "pass"}'
 
 
@@ -170,7 +170,7 @@ def test_diff_says_what_regressed_what_was_fixed_and_what_cannot_be_compared(
     assert "since 0.0.9" in outcome.out
     assert "  regressed: HA-26 Planner/executor split (pass -> fail)" in outcome.out
     assert "  fixed: HA-12 Tool gateway and contract fingerprint (fail -> pass)" in outcome.out
-    assert "  added: HA-25 State machine (partial)" in outcome.out
+    assert "  added: HA-28 Durable execution (partial)" in outcome.out
     assert "the catalogue is another one" in outcome.out
     compared = sb("harness", "audit", "--json", "--diff", str(before), *selection).json["diff"]
     assert [item["control_id"] for item in compared["regressed"]] == ["HA-26"]

@@ -228,3 +228,18 @@ def test_requests_of_an_agent_that_wait_for_its_memory_leave_threads_to_others(
             other.close()
 
     anyio.run(played)
+
+
+def test_agent_is_reminded_over_mcp_once(home: Path) -> None:
+    async def scene(s: Session) -> None:
+        saved = await s.call(
+            "trigger_create", when="billing schema", action="read the runbook", project="shop"
+        )
+        await s.call("orient", project="shop")
+        assert await s.call("trigger_check", text="the weather") == []
+        [line] = await s.call("trigger_check", text="migrate the billing schema")
+        assert "read the runbook" in line
+        assert saved["id"] in line
+        assert await s.call("trigger_check", text="migrate the billing schema") == []
+
+    session(scene, Toolset.CORE, Toolset.MEMORY)

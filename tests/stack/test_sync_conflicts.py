@@ -144,6 +144,25 @@ def test_what_only_a_brain_has_is_listed_too_and_resolved(pair: tuple[Copy, Copy
     assert local.state() == other.state()
 
 
+def test_synced_trigger_is_armed_on_both_sides_until_one_ends_it(pair: tuple[Copy, Copy]) -> None:
+    local, other = pair
+    trigger = Trigger(precondition="a release fails", action="ask Ann")
+    record_writer = RecordWriter(local.space, "coder")
+    [(row, _)] = record_writer.pairs([trigger])
+    with local.database.write() as execute:
+        row["place"] = local.space.places.make(execute, Place("mine"))
+        record_writer.keep(execute, [(row, trigger)])
+    local.with_remote(other).sync()
+    armed = [copy.database.query("SELECT count(*) FROM triggers")[0][0] for copy in pair]
+    assert armed == [1, 1]
+    now = other.space.records.find(row["uid"])
+    assert now is not None
+    with other.database.write() as execute:
+        other.space.records.update(execute, now["id"], {"category": "fired"}, actor="coder")
+    local.with_remote(other).sync()
+    assert [copy.database.query("SELECT count(*) FROM triggers")[0][0] for copy in pair] == [0, 0]
+
+
 def test_a_conflict_holds_up_nothing_else(pair: tuple[Copy, Copy], torn: str) -> None:
     copy, other = pair
     here, there = copy.note("new here"), other.note("new there")

@@ -10,6 +10,7 @@ from sb.base.sources import MICROSECONDS
 from sb.config import Config
 from sb.harness.harness import Harness, saw
 from sb.harness.probes.composition import checkpoints
+from sb.harness.probes.quarantine import moves
 from sb.harness.probes.spans import Spans
 from sb.kernel.approvals.decisions import AlreadyDecided
 from sb.kernel.authority.signing import Label
@@ -214,6 +215,7 @@ def state_machine(h: Harness) -> Iterator[Check]:
         ok = state is ApprovalState.EXPIRED and not decided
         yield Check("expired", ok, f"Approval.at: {state}; Approvals.approve: {_verdict(decided)}")
         yield checkpoints(h, runtime)
+        yield moves(runtime)
 
 
 def _ask(runtime: Runtime, ctx: RunContext, what: str) -> Approval:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sb.harness.probes.failures import refusal
 from sb.kernel.authority.signing import Label
 from sb.kernel.harness_audit import Check
 from sb.memory.quarantine.review import Quarantine
+from sb.protocols.types import MemorySuggestion, RawEntry
 from sb.runtime import Runtime
 from sb.runtime.parts import open_authority
 
@@ -40,6 +42,30 @@ def quarantined(runtime: Runtime) -> Iterator[Check]:
     waits = derived in {item.id for item in review.items()}
     evidence = f"{before} relations before, {after} after; what was derived {'waits' if waits else 'is out'}"
     yield Check("purge", before > after == 0 and waits, f"Quarantine.purge: {evidence}")
+
+
+def moves(runtime: Runtime) -> Check:
+    """Of HA-25: what is settled is decided once more."""
+    brain = runtime.brain("ada", scope="project:moves")
+    trigger = brain.trigger_create("billing schema", "read the runbook")
+    brain.trigger_retire(trigger)
+    fact = brain.remember("The vendor moved to Bonn.")
+    review = Quarantine(brain.space, runtime.log, open_authority(runtime.config, runtime.log))
+    review.add([fact], by=Label("operator"), reason="the vendor was compromised")
+    item = review.show(fact)
+    review.release([item], by=Label("operator"), reason="it is harmless")
+    stack = runtime.stack("moves", components=[])
+    raw = stack.save_raw(RawEntry("", "moves", "the deploy broke again"))
+    content = {"content": "ask Ada about deploys"}
+    suggestion = stack.save_suggestion(MemorySuggestion("", "moves", "note", content, 0.6, [raw]))
+    taken = stack.accept_suggestion(suggestion)
+    seen = (
+        refusal(lambda: brain.trigger_retire(trigger)),
+        refusal(lambda: review.release([item], by=Label("operator"), reason="once more")),
+        stack.accept_suggestion(suggestion),
+    )
+    ok = taken is not None and seen == ("ValueError", "NotFoundError", None)
+    return Check("others", ok, f"trigger_retire, release, accept_suggestion once more: {seen}")
 
 
 def compromised(runtime: Runtime) -> Check:

@@ -31,6 +31,7 @@ from sb.hosts.hooks.wording import MUST_APPROVE, asks, denied, message_refused, 
 from sb.kernel.contracts import SafetyClass, ToolResult
 from sb.kernel.execution.external import OPERATORS_OWN
 from sb.log.event import Subject
+from sb.store.armed_triggers import any_armed
 from sb.tools.hosted.contracts import KEPT_IN_PART, SHELL, UNKNOWN, WRITE_CONFIG
 from sb.tools.hosted.files import SESSION
 
@@ -80,6 +81,8 @@ def _handled(session: HookSession) -> HookVerdict:
         from sb.hosts.hooks.guards.screening import screened
 
         messages.append(screened(session))
+    if event.moment is Moment.FAILED:
+        messages += [_reminder(JudgedCall.of(call, session.context), session) for call in event.calls]
     if event.moment in _TURN_OVER:
         reports.give_up()
     if event.moment is Moment.STOP and event.text and session.config.output_gate.messages != OFF:
@@ -204,7 +207,17 @@ def _before(call: JudgedCall, session: HookSession) -> HookVerdict:
         verdict = advised(verdict, call, session)
     if confined is not None and verdict.decision is not Decision.DENY:
         session.confining.open(confined)
-    return verdict._replace(context=" ".join(filter(None, (context, verdict.context))))
+    reminder = _reminder(call, session) if verdict.decision is not Decision.DENY else ""
+    return verdict._replace(context=" ".join(filter(None, (context, verdict.context, reminder))))
+
+
+def _reminder(call: JudgedCall, session: HookSession) -> str:
+    """The reminders that a call fires; most homes have none, and load nothing for them."""
+    if not (session.config.memory.hooks and any_armed(session.runtime.database)):
+        return ""
+    from sb.hosts.hooks.guards.reminding import reminder
+
+    return reminder(call, session)
 
 
 def _with_snapshot(

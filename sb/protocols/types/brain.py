@@ -135,12 +135,20 @@ class Affect(Remembered):
 
 @mutable
 class Trigger(Remembered):
-    """A prospective memory: an action for when its precondition comes up."""
+    """A prospective memory: an action for when its precondition comes up.
+
+    Args:
+        precondition: in one line. conditions: its parts; without them it is words.
+        every_session: it stays pending when it has fired, and is shown once in each session.
+    """
 
     precondition: str
     action: str
     status: str = "pending"
     expires_at: datetime | None = None
+    conditions: dict[str, Any] | None = None
+    every_session: bool = False
+    snoozed_until: datetime | None = None
 
 
 @mutable

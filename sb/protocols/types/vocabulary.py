@@ -80,7 +80,7 @@ EVENT_TYPES = _words(
     "artifact decision error handoff result session_start session_end task_update warning observation"
 )
 ENTITY_TYPES = _words("agent concept document event location organization person project service tool")
-TRIGGER_STATUSES = _words("pending fired retired")
+TRIGGER_STATUSES = _words("pending fired retired expired snoozed")
 
 BELIEF_TYPES = _words(
     "assumption causal constraint evaluative fact factual hypothesis learned model observation opinion pattern"

@@ -176,6 +176,10 @@ class StaticEmbedder:
         found: Vectors = unit(vector)[0]
         return found
 
+    def rank(self, word: str) -> int:
+        """The place of a word's rarest token among all, from the most frequent on."""
+        return int(max(self._static.ids(word), default=0))
+
     def embed_words(self, words: Sequence[str]) -> Vectors:
         """The plain mean of each word's tokens: how alike two words are does not depend on the collection."""
         vectors = np.zeros((len(words), self.dimensions), np.float32)

@@ -1,0 +1,200 @@
+"""`sb memory trigger create|list|show|check|snooze|retire`: reminders for when something comes up."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from sb.commands import output
+from sb.commands.diagnostics import note
+from sb.commands.memories import Agent, Private, Project, Scope, Session, memory, required, typed, with_times
+from sb.commands.options import AsJson, ChangeReason, group
+
+from sb.base.duration import human_duration, parse_duration
+from sb.base.text import counted, plain
+from sb.errors import UsageError
+
+if TYPE_CHECKING:
+    from sb.memory import Brain
+    from sb.memory.triggers.triggers import TriggerStatus
+
+app = group("Remind agents of something when it comes up.")
+Trigger = Annotated[str, typer.Argument(metavar="ID", help="Id of a trigger (mem_…).")]
+Path = Annotated[str, typer.Option(help="Files, as a glob such as src/db/**.", metavar="GLOB")]
+Tool = Annotated[str, typer.Option(help="Name of a tool; may hold *.", metavar="NAME")]
+Error = Annotated[str, typer.Option(help="Words of an error message.", metavar="TEXT")]
+Task = Annotated[str, typer.Option(help="Words of the session's task.", metavar="TEXT")]
+
+
+@app.command(epilog='Example: sb memory trigger create "billing schema" "read the runbook" --path "db/**"')
+def create(
+    ctx: typer.Context,
+    precondition: Annotated[str, typer.Argument(help='Words that it is about; "" with other conditions.')],
+    action: Annotated[str, typer.Argument(help="What to think of then; - for stdin.")],
+    path: Path = "",
+    tool: Tool = "",
+    error: Error = "",
+    entity: Annotated[str, typer.Option(help="Name of a person, service or thing.", metavar="NAME")] = "",
+    task: Task = "",
+    every_session: Annotated[
+        bool, typer.Option("--every-session", help="Fire once in each session, not once in all.")
+    ] = False,
+    expires: Annotated[str, typer.Option(help="Time until it expires, such as 30d.", metavar="TIME")] = "",
+    project: Project = "",
+    scope: Scope = "",
+    private: Private = False,
+    agent: Agent = "",
+    session: Session = "",
+    json_: AsJson = False,
+) -> None:
+    """Save a reminder; all conditions given have to hold."""
+    given = {
+        "words": precondition,
+        "entity": entity,
+        "task": task,
+        "path": path,
+        "tool": tool,
+        "error": error,
+    }
+    parts = {name: value for name, value in given.items() if value}
+    with memory(ctx, agent, project=project, scope=scope, session=session, create=True) as brain:
+        until = _from_now(brain, expires) if expires else None
+        made = brain.trigger_create(
+            parts, typed(action, "action"), private=private, expires_at=until, every_session=every_session
+        )
+        if made in brain.quarantined:
+            note("quarantined: a person has to release it before it fires")
+            output.emit_json({"id": made, "status": "quarantined"}) if json_ else output.line(made)
+            return
+        item = brain.trigger_show(made)
+        if item.inert:
+            note("it reads like an attack on a model, so it is kept but never fires")
+        _show(item, brain.space.clock.now(), json_)
+
+
+@app.command("list", epilog="Example: sb memory trigger list --status pending")
+def list_(
+    ctx: typer.Context,
+    status: Annotated[str, typer.Option(help="pending, fired, retired, expired or snoozed.")] = "",
+    project: Project = "",
+    scope: Scope = "",
+    agent: Agent = "",
+    json_: AsJson = False,
+) -> None:
+    """List triggers, and which to retire as nobody heeds them."""
+    from sb.protocols.types.vocabulary import TRIGGER_STATUSES
+
+    if status and status not in TRIGGER_STATUSES:
+        raise UsageError(f"--status: not a state: {status!r}", ", ".join(sorted(TRIGGER_STATUSES)))
+    with memory(ctx, agent, project=project, scope=scope) as brain:
+        items, now = brain.trigger_list(status), brain.space.clock.now()
+    if json_:
+        output.emit_json({"items": [_json(item) for item in items]})
+        return
+    for item in items:
+        _show(item, now)
+    if proposed := [item for item in items if item.proposed]:
+        note(
+            f"{counted(len(proposed), 'trigger')} ignored three times: sb memory trigger retire {proposed[0].id}"
+        )
+    if not items:
+        note("no triggers: sb memory trigger create saves one")
+
+
+@app.command(epilog="Example: sb memory trigger show mem_7c2e91")
+def show(
+    ctx: typer.Context,
+    trigger: Trigger,
+    project: Project = "",
+    scope: Scope = "",
+    agent: Agent = "",
+    json_: AsJson = False,
+) -> None:
+    """Show one trigger."""
+    with memory(ctx, agent, project=project, scope=scope) as brain:
+        _show(brain.trigger_show(trigger), brain.space.clock.now(), json_)
+
+
+@app.command(epilog='Example: sb memory trigger check "migrate the billing schema" --agent claude-code')
+def check(
+    ctx: typer.Context,
+    text: Annotated[str, typer.Argument(help="What comes up; - for stdin.")],
+    path: Path = "",
+    tool: Tool = "",
+    error: Error = "",
+    task: Task = "",
+    project: Project = "",
+    scope: Scope = "",
+    agent: Agent = "",
+    session: Session = "",
+    json_: AsJson = False,
+) -> None:
+    """Fire the triggers that fit; without --agent only show them."""
+    with memory(ctx, agent, project=project, scope=scope, session=session) as brain:
+        paths = (path,) if path else ()
+        fired = brain.trigger_check(typed(text, "text"), paths=paths, tool=tool, error=error, task=task)
+    if json_:
+        output.emit_json({"items": [item.as_json() for item in fired]})
+        return
+    for item in fired:
+        output.line(item.line, one_line=True)
+    if not fired:
+        note("no trigger fits")
+
+
+@app.command(epilog='Example: sb memory trigger snooze mem_7c2e91 7d --reason "after the release"')
+def snooze(
+    ctx: typer.Context,
+    trigger: Trigger,
+    time: Annotated[str, typer.Argument(metavar="TIME", help="Time that it rests, such as 2h or 7d.")],
+    reason: ChangeReason = "",
+    project: Project = "",
+    scope: Scope = "",
+    agent: Agent = "",
+    json_: AsJson = False,
+) -> None:
+    """Let a trigger rest for a time."""
+    required(reason)
+    with memory(ctx, agent, project=project, scope=scope) as brain:
+        brain.trigger_snooze(trigger, _from_now(brain, time), reason)
+        _show(brain.trigger_show(trigger), brain.space.clock.now(), json_)
+
+
+@app.command(epilog='Example: sb memory trigger retire mem_7c2e91 --reason "nobody heeds it"')
+def retire(
+    ctx: typer.Context,
+    trigger: Trigger,
+    reason: ChangeReason = "",
+    project: Project = "",
+    scope: Scope = "",
+    agent: Agent = "",
+    json_: AsJson = False,
+) -> None:
+    """End a trigger for good."""
+    required(reason)
+    with memory(ctx, agent, project=project, scope=scope) as brain:
+        brain.trigger_retire(trigger, reason)
+        _show(brain.trigger_show(trigger), brain.space.clock.now(), json_)
+
+
+def _from_now(brain: Brain, text: str) -> datetime:
+    return datetime.fromtimestamp(brain.space.clock.now() + parse_duration(text), UTC)
+
+
+def _json(item: TriggerStatus) -> dict[str, Any]:
+    found: dict[str, Any] = with_times(item.as_json())
+    return found
+
+
+def _show(item: TriggerStatus, now: float, json_: bool = False) -> None:
+    if json_:
+        output.emit_json(_json(item))
+        return
+    until = item.snoozed_until if item.status == "snoozed" else item.expires_at
+    left = f" for {human_duration(until - now)}" if until and until > now else ""
+    often = ", every session" if item.every_session else ""
+    output.line(plain(f"when {item.when}: {item.action}", one_line=True), one_line=True)
+    fate = f"shown {counted(item.shown, 'time')}, ignored {counted(item.ignored, 'time')}"
+    state = "inert" if item.inert else f"{item.status}{left}"
+    output.line(f"    {state}{often}; {fate}; by {item.agent_id} in {item.scope}; {item.id}", one_line=True)
