@@ -328,7 +328,7 @@ def _saved(brain: Brain, saved: str, merged: bool = False) -> Saved:
     notes = [f"masked: {label}" for label in brain.masked]
     if saved in brain.quarantined:
         notes.append("quarantined: a person has to release it before it is found")
-    elif winner := brain.look_up(saved).superseded_by:
+    elif (row := brain.space.records.find(saved)) and (winner := brain.space.superseded_by(row)):
         notes.append(f"superseded: {winner} corrected it, so that no search finds it")
     return Saved(id=saved, merged=merged, notes=notes)
 

@@ -230,6 +230,14 @@ def test_requests_of_an_agent_that_wait_for_its_memory_leave_threads_to_others(
     anyio.run(played)
 
 
+def test_what_is_saved_in_another_project_is_saved(home: Path) -> None:
+    async def scene(s: Session) -> None:
+        saved = await s.call("remember", content="the cache is warm by nine", project="elsewhere")
+        assert saved["notes"] == []
+
+    session(scene, Toolset.CORE)
+
+
 def test_agent_is_reminded_over_mcp_once(home: Path) -> None:
     async def scene(s: Session) -> None:
         saved = await s.call(

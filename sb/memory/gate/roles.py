@@ -21,27 +21,30 @@ _REACH = 3  # words after a link that it may govern
 # One for the other changes no role: `the mother to an actress`, `the love for a son`.
 _SAME_LINKS = (frozenset(("of", "in", "on", "at")), frozenset(("of", "to", "for")))
 # Each of these says something by being there.
-_CONDITIONS = tuple(
-    frozenset(map(stem, group.split()))
-    for group in (
-        "if when whether",
-        "unless",
-        "before",
-        "after",
-        "during",
-        "about",
-        "than",
-        "or nor",
-        "should must",
-        "may might could can",
-    )
+_CONDITIONS = (
+    "if when whether",
+    "unless",
+    "before",
+    "after",
+    "during",
+    "about",
+    "than",
+    "or nor",
+    "should must",
+    "may might could can",
 )
-_NOW, _THEN = frozenset(map(stem, ("is", "are", "am"))), frozenset(map(stem, ("was", "were")))
-_BE = _NOW | _THEN
+_NOW, _THEN = "is are am", "was were"
+_BE = f"{_NOW} {_THEN}"
 _PASSIVE = re.compile(
     r"\b(?:is|are|was|were|be|been|being|gets?|got)\s+(?:not\s+|also\s+|being\s+|\w+ly\s+)*(\w+(?:ed|[nt]|id|ld))\b",
     re.IGNORECASE,
 )
+
+
+@cache
+def _stems(words: str) -> frozenset[str]:
+    """Stems of words; the stemmer is loaded by the first that asks."""
+    return frozenset(map(stem, words.split()))
 
 
 @cache
@@ -52,9 +55,10 @@ def _unordered() -> frozenset[str]:
 
 def condition_changed(stems: frozenset[str], other: frozenset[str]) -> bool:
     """True if one text has a condition, an alternative, a mode or another time that the other has not."""
-    if any(stems.isdisjoint(group) is not other.isdisjoint(group) for group in _CONDITIONS):
+    groups = map(_stems, _CONDITIONS)
+    if any(stems.isdisjoint(group) is not other.isdisjoint(group) for group in groups):
         return True
-    here, there = ((bool(each & _NOW), bool(each & _THEN)) for each in (stems, other))
+    here, there = ((bool(each & _stems(_NOW)), bool(each & _stems(_THEN))) for each in (stems, other))
     return here != there and {here, there} == {(True, False), (False, True)}
 
 
@@ -174,8 +178,9 @@ def _places(here: Sequence[str], there: Sequence[str], common: Counter[str]) -> 
 
 def _beside_be(words: Sequence[str]) -> set[str]:
     """The words next to a form of `be`, which may change sides: `the winner was Ann`."""
-    spoken = [word for word in words if word in _BE or word not in _unordered()]
-    return {word for pair in pairwise(spoken) if not _BE.isdisjoint(pair) for word in pair}
+    be = _stems(_BE)
+    spoken = [word for word in words if word in be or word not in _unordered()]
+    return {word for pair in pairwise(spoken) if not be.isdisjoint(pair) for word in pair}
 
 
 def _is_lone(places: Sequence[int], here: Sequence[str], fixed: set[str]) -> bool:
