@@ -50,7 +50,7 @@ class MemoryGroup(Group):
     """The commands of memory: those of every day first."""
 
     PANELS: ClassVar[dict[str, str]] = {
-        "Everyday": "remember search show history correct forget split explain stats",
+        "Everyday": "remember search show history correct forget gate stats",
         "Upkeep": "",
         "Privacy": "erase pii denied retention forget-subject prune",
         "Exchange": "export import",
