@@ -242,7 +242,7 @@ def needs_of(
         runs_own: the repository has hooks or settings by which git runs other programs.
         elsewhere: the repository is not the session's.
         unsafe: a program of the line is an agent's own, or a word of it names a link.
-        named: a word of the line names a credential, which its program could show by its keys.
+        named: a word of the line names a credential, or a file that may have become a link to one: its program could show it.
         remotes: names that git knows for repositories on other machines; None where any name may be one.
         logins_only: rows whose files name no other source of packages.
     """

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from sb.hosts.hooks.event import HookVerdict
+from tests.hosts.confinement.conftest import git
 from tests.hosts.hooks.conftest import Host
 from tests.hosts.hooks.test_confining_keys import closed, person  # noqa: F401 - a fixture
 from tests.rows import rows
@@ -34,7 +36,10 @@ def open_to(host: Host, command: str, path: Path) -> bool:
     verdict = host.before("Bash", number, command=command)
     is_closed = any(closed(host, command, place) for place in (path, path.parent, path.parent.parent))
     opened = verdict == HookVerdict() and not is_closed
-    host.after("Bash", number, command=command)
+    if verdict == HookVerdict():
+        host.after("Bash", number, command=command)
+    else:
+        host.tell("UserPromptSubmit", prompt="no")
     return opened
 
 
@@ -131,3 +136,80 @@ def test_link_is_seen_however_a_word_leads_to_it(command: str, host: Host, keys:
     assert not any(
         open_to(host, command, keys / path) for path in (".netrc", ".kube/config", ".gnupg/private-keys-v1.d")
     )
+
+
+def submodule_on_a_branch(project: Path) -> None:
+    """A branch `evil` with a submodule, which is a repository of the agent's own in the project."""
+    run = partial(git, project, "-c", "user.name=a", "-c", "user.email=a@b")
+    run("commit", "-q", "--allow-empty", "-m", "begin")
+    run("branch", "-M", "main")
+    run("init", "-q", "pkg/sub")
+    run("-C", "pkg/sub", "commit", "-q", "--allow-empty", "-m", "s")
+    run("checkout", "-q", "-b", "evil")
+    (project / "k").symlink_to("/etc/hosts")
+    run("add", "k", "pkg/sub")
+    run("commit", "-q", "-m", "e")
+    run("checkout", "-q", "main")
+    (project / "k").write_text("x")
+
+
+CHANGED = """git checkout -q evil && git submodule update --init
+git switch evil; git submodule update
+git merge evil && git submodule update --init
+git reset -q --hard evil && git submodule update
+git stash pop; git submodule update
+git pull && git submodule update --init
+git add pkg/sub && git submodule update
+git checkout -q evil && git fetch origin
+git checkout -q evil && git pull origin main
+git add pkg/sub; git fetch origin
+git pull --recurse-sub origin main
+git checkout evil && git push origin evil
+git checkout -b next evil && git fetch origin
+git checkout evil && gh pr checkout 3
+git checkout evil -- k && kubectl create configmap x --from-file=k --dry-run=client -o yaml
+git checkout evil && kubectl apply -f k
+git checkout evil -- k && gh api gists --input k
+git checkout evil -- k && gh pr create --title x --body-file k
+git restore -s evil k; gh api gists -F body=@k
+git checkout evil -- k && git commit -qF k && git push
+git checkout evil -- k && gpg --passphrase x -o out -c k
+git checkout evil -- k && scp k host:"""
+
+
+@rows("command", CHANGED.splitlines())
+def test_line_that_brings_files_meets_them_without_keys(command: str, host: Host, keys: Path) -> None:
+    if not (host.project / "k").exists():
+        submodule_on_a_branch(host.project)
+        host.tell("SessionStart", source="startup")
+    assert not any(
+        open_to(host, command, keys / path) for path in (".ssh/id_ed25519", ".kube/config", ".netrc")
+    )
+
+
+@rows(
+    "command",
+    [
+        "git submodule update --init",
+        "git checkout main && git pull",
+        "git stash && git pull --rebase && git stash pop",
+        "git merge feature && git push",
+        "git checkout -b next && git add -A && git commit -qm x && git push -u origin next",
+        "git switch -c other && git fetch origin",
+        "git add . && git commit -qF msg.txt && git push origin main",
+        "git pull && gh pr list --assignee @me",
+        "git checkout main && ssh host ls",
+    ],
+)
+def test_line_that_changes_the_tree_keeps_its_keys_without_submodules(
+    command: str, host: Host, keys: Path
+) -> None:
+    (host.project / "msg.txt").write_text("x")
+    assert open_to(host, command, keys / ".ssh/id_ed25519"), command
+
+
+def test_setting_by_which_git_goes_into_submodules_counts(host: Host, keys: Path) -> None:
+    submodule_on_a_branch(host.project)
+    assert open_to(host, "git pull origin main", keys / ".ssh/id_ed25519")
+    git(host.project, "config", "submodule.recurse", "true")
+    assert not open_to(host, "git pull origin evil", keys / ".ssh/id_ed25519")

@@ -13,6 +13,7 @@ from sb.base.secrets.redaction import one_line
 from sb.base.values.frozen import frozen
 from sb.config.home import Home
 from sb.hosts.confinement import no_links
+from sb.hosts.confinement.brought import goes_into_others, reads_brought
 from sb.hosts.confinement.credentials import names_logins_only
 from sb.hosts.confinement.git_config import (
     has_local_remote,
@@ -255,6 +256,7 @@ class CallRights:
                 runs_others(self.project)
                 or self.store.is_alive()
                 or self.store.watched(self.project) is not None
+                or goes_into_others(commands, self.project)
             ),
             elsewhere=(git_root(folder, bare=True) or folder) != self.project
             or (of_repository and self._has_near_remote()),
@@ -263,7 +265,8 @@ class CallRights:
             or (any(map(reads_files, commands)) and self.store.is_alive())
             or self._is_shadowed(commands)
             or any(hides_link(argv, at) for argv, at in placed),
-            named=any(names_credential(argv, at, closed, asked) for argv, at in placed),
+            named=reads_brought(commands)
+            or any(names_credential(argv, at, closed, asked) for argv, at in placed),
             remotes=remote_names(self.project) if of_repository else (),
             logins_only=[
                 row for row in (*most.rows, *most.withheld) if row.public and self._names_no_source(row)
