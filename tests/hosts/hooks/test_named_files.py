@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import itertools
 import sys
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from sb.hosts.hooks.event import HookVerdict
+from sb.hosts.hooks.event import Decision, HookVerdict
 from tests.hosts.confinement.conftest import git
 from tests.hosts.hooks.conftest import Host
-from tests.hosts.hooks.test_confining_keys import closed, person  # noqa: F401 - a fixture
+from tests.hosts.hooks.test_confining_keys import closed, person, running  # noqa: F401 - a fixture
 from tests.rows import rows
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is a program for Linux")
@@ -213,3 +215,29 @@ def test_setting_by_which_git_goes_into_submodules_counts(host: Host, keys: Path
     assert open_to(host, "git pull origin main", keys / ".ssh/id_ed25519")
     git(host.project, "config", "submodule.recurse", "true")
     assert not open_to(host, "git pull origin evil", keys / ".ssh/id_ed25519")
+
+
+def test_worktrees_of_one_repository_are_one_ground_for_keys(host: Host, keys: Path) -> None:
+    """A call in a linked worktree writes the git folder that a keyed call of the other one reads."""
+    submodule_on_a_branch(host.project)
+    tree = host.project.parent / "tree"
+    git(host.project, "worktree", "add", "-q", "-b", "beside", str(tree))
+    beside = replace(host, project=tree, session="session-2")
+    for one in (beside, host):
+        one.tell("SessionStart", source="startup")
+        with suppress(BlockingIOError):  # what the other one holds is new to it
+            one.before("Bash", "t0", command="true")
+        one.after("Bash", "t0", command="true")
+    assert host.before("Bash", "t1", command="git ls-remote; git fetch origin") == HookVerdict()
+    with running(host, "git ls-remote; git fetch origin"):
+        verdict = beside.before("Bash", "t2", command="python3 mk.py")
+        assert verdict.decision is Decision.DENY
+        assert "git fetch origin is using the user's keys" in verdict.reason
+    host.after("Bash", "t1", command="git ls-remote; git fetch origin")
+    with suppress(BlockingIOError):
+        beside.before("Bash", "t3", command="python3 mk.py")
+    assert beside.before("Bash", "t3", command="python3 mk.py") == HookVerdict()
+    assert "git may run" in host.before("Bash", "t4", command="git fetch origin").reason
+    beside.after("Bash", "t3", command="python3 mk.py")
+    host.tell("UserPromptSubmit", prompt="no")
+    assert host.before("Bash", "t5", command="git fetch origin") == HookVerdict()

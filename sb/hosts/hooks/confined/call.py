@@ -39,7 +39,7 @@ from sb.hosts.confinement.needs import (
 )
 from sb.hosts.confinement.plain_lines import is_plain, reads_no_file
 from sb.hosts.confinement.profile import Grounds, Profile, contains, make_profile
-from sb.hosts.confinement.repositories import linked_trees
+from sb.hosts.confinement.repositories import linked_trees, trees_of
 from sb.hosts.confinement.ssh_here import is_address_here, reaches_this_machine
 from sb.hosts.confinement.store import ConfineStore
 from sb.hosts.confinement.symptoms import Symptoms
@@ -255,7 +255,7 @@ class CallRights:
             and (
                 runs_others(self.project)
                 or self.store.is_alive()
-                or self.store.watched(self.project) is not None
+                or any(self.store.watched(tree) is not None for tree in trees_of(self.project))
                 or goes_into_others(commands, self.project)
             ),
             elsewhere=(git_root(folder, bare=True) or folder) != self.project
