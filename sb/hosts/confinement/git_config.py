@@ -39,6 +39,9 @@ _RUNS_PROGRAMS = re.compile(
     r"|instaweb\.(?:httpd|browser|modulepath)|guitool\..+\.cmd|svn\..*|lfs\..*(?:customtransfer|extension).*|maintenance\..*"
     r"|fetch\.bundleuri|notes\.rewriteref|tar\..+\.command|hook\..+|help\.browser"
 )
+_RECURSES = re.compile(
+    r"(?:fetch|push)\.recursesubmodules|submodule\.(?:.+\.)?(?:recurse|fetchrecursesubmodules)"
+)
 # Values of such keys that run nothing, as git writes them by itself.
 _HARMLESS = re.compile(
     r"extensions\.(?:worktreeconfig|objectformat|partialclone|refstorage|compatobjectformat|preciousobjects)|submodule\..+\.update"
@@ -151,6 +154,11 @@ def runs_others(project: str) -> bool:
         for file in config_files(project)
         for pair in _all_keys(file)
     )
+
+
+def recurses(project: str) -> bool:
+    """True if git goes into the submodules of a repository by its settings."""
+    return any(_RECURSES.fullmatch(name) for file in config_files(project) for name, _ in _all_keys(file))
 
 
 def _is_local(pair: Pair) -> bool:

@@ -1,5 +1,7 @@
 """Keyed calls: those with a person's credentials; no other command of an agent starts in their project meanwhile.
 
+Linked worktrees of one repository count as one project, since their commands write the same git folder.
+
 git reads its configuration again and again while it runs (`git fetch a && git push`), and what is in it by then runs with
 the keys; other programs read files that could become links. What runs beside the call already is asked about at its
 judgement; here is what would begin later. A report does not end it: the host may have moved it to the background.
@@ -19,6 +21,7 @@ from sb.base.files import write_atomic
 from sb.base.sources import Clock
 from sb.hosts.confinement.own_files import make_open
 from sb.hosts.confinement.processes import lives
+from sb.hosts.confinement.repositories import ground_of
 from sb.hosts.confinement.store import ConfineStore, name_of
 
 # A call of unknown process whose end nobody reported holds up others no longer.
@@ -28,7 +31,7 @@ LONGEST_S = 600.0
 
 
 class KeyedCalls:
-    """The keyed call of each project, in SB_HOME/confine/keyed.
+    """The keyed call of each project, with all of its worktrees, in SB_HOME/confine/keyed.
 
     Args:
         clock: for the age of a call.
@@ -130,7 +133,7 @@ class KeyedCalls:
             self._path(project).unlink(missing_ok=True)
 
     def _path(self, project: str, kind: str = "keyed") -> Path:
-        return self._store.folder / kind / name_of("", project)
+        return self._store.folder / kind / name_of("", ground_of(project))
 
 
 def held_up() -> BlockingIOError:

@@ -228,6 +228,7 @@ def needs_of(
     runs_own: bool = False,
     elsewhere: bool = False,
     unsafe: bool = False,
+    named: bool = False,
     remotes: Collection[str] | None = None,
     logins_only: Collection[Need] = (),
 ) -> Needs:
@@ -241,6 +242,7 @@ def needs_of(
         runs_own: the repository has hooks or settings by which git runs other programs.
         elsewhere: the repository is not the session's.
         unsafe: a program of the line is an agent's own, or a word of it names a link.
+        named: a word of the line names a credential, or a file that may have become a link to one: its program could show it.
         remotes: names that git knows for repositories on other machines; None where any name may be one.
         logins_only: rows whose files name no other source of packages.
     """
@@ -261,7 +263,7 @@ def needs_of(
     runs = [level for level in levels if level in (_ASKED, _RUNS)]
     foreign = elsewhere and any(argv[0] in OF_REPOSITORIES for _, argv in used)
     plain = is_plain(line, {argv[0] for argv in commands if argv}) and all(map(reads_no_file, others))
-    unclear = foreign or unsafe or _NAMED in levels or not plain or _waits(commands)
+    unclear = foreign or unsafe or named or _NAMED in levels or not plain or _waits(commands)
     if unclear or (runs and (_ASKED not in runs or len(rows) > 1)):
         bare = map(_bare, rows) if not unsafe else (row._replace(credentials=(), sockets=()) for row in rows)
         return Needs(_opening(bare), (), rows)

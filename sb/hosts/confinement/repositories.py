@@ -199,3 +199,14 @@ def git_folder_of(root: str) -> str:
     if os.path.islink(entry):
         return ""
     return entry if os.path.isdir(entry) else _shared(root, entry)
+
+
+def ground_of(project: str) -> str:
+    """The folder by which all working trees of one repository are known: their calls write the same git folder."""
+    folder = git_folder_of(project)
+    return os.path.dirname(folder) if os.path.basename(folder) == ".git" else folder or project
+
+
+def trees_of(project: str) -> list[str]:
+    """The working trees of a project's repository, and the project."""
+    return list(dict.fromkeys((project, ground_of(project), *linked_trees(project))))

@@ -20,12 +20,22 @@ SILENT, COUNTS, PASSES, PRINTS, VIEWERS, PRINTS_NAMES, FINDS, CODE, COPIES, GREP
 )
 _READ_DISK = (PASSES | VIEWERS | GREPS | COPIES) - PACKS - {"cpio", "zip", "unzip", "zcat"}
 PATTERN_FIRST = having("searches_text", "pattern_first")
-SHOWING_GIT = frozenset("add diff show blame annotate cat-file grep archive log stash hash-object".split())
+SHOWING_GIT = frozenset(
+    "add diff show blame annotate cat-file grep archive log stash hash-object interpret-trailers merge-file difftool range-diff".split()
+)
+# Of its other subcommands: options whose value is a file that it reads, by their letters.
+_READ_BY_GIT = {
+    "commit": "Ft",
+    **dict.fromkeys(("tag", "merge", "notes", "commit-tree", "fmt-merge-msg"), "F"),
+    "config": "f",
+}
+_READ_BY_ANY = "--file --template --pathspec-from-file --signature-file --description-file".split()
+_SHORTEST = 4  # of a long option: git takes it cut short
 LOADING = frozenset(("export", "env", "declare", "local", "readonly", "typeset"))
 # Options whose value is a program's own login or configuration.
-_OWN_USE = (
+OWN_LOGINS = (
     "--identity --identity-file --key --cert --cacert --netrc-file --env-file --env --kubeconfig --private-key --key-file --vault-password-file --password-file --var-file "
-    "-var-file --credentials --credentials-file --service-account-key-file --key-path --from-file --from-env-file --secret --inkey -inkey -CAkey -signkey -keyfile --keyfile --ssl-key --ssl-cert --tlskey --tlscert "
+    "-var-file --credentials --credentials-file --service-account-key-file --key-path --secret --inkey -inkey -CAkey -signkey -keyfile --keyfile --ssl-key --ssl-cert --tlskey --tlscert "
     "--tls-key --tls-cert --config-file --userconfig --globalconfig --netrc --age-key-file --defaults-file --defaults-extra-file --passphrase-file --keystore -keystore --mode --dotenv "
     "--authfile --cloud-config --ssh-key --certfile --keytab --key-filename --gpg-key --backend-config --client-certificate --client-key --certificate-authority --envfile --env-path"
 ).split()
@@ -44,6 +54,7 @@ _ONLY_NAMES = (
     r"|g?awk\b.*-F ?=.*\{ ?print \$1 ?\}.*|g?sed\b.*s(.)=\.\*\1[^&\\]*\1.*|jq\b.*\bkeys\b.*|ssh-keygen.*)"
 )
 ENVIRONMENT = "prints the environment"
+_PRINTS_OBJECT = ("-o", "--output", "--dry-run", "--template", "-v", "--v")
 _ALL = "-[a-zA-Z0-9]*[aAf][a-zA-Z0-9]*|--all|--almost-all"
 _FIELD = r"\.(?:\[\d*\])?(?:\.[a-z_]\w*(?:\[\d*\])?)+"
 _READ_BY_SED = r"(?:^|[;{}\n/$\d!])[ \t]*[rR][ \t]*([^\s;}]{1,400})"
@@ -84,7 +95,9 @@ def shows_files(program: str, arguments: Sequence[str]) -> bool:
     """True if a command may show, copy or send the files that it names; others name, use or place them."""
     if program in ("cmp", "date"):  # `date -f` says which lines are no dates
         return program == "cmp" or any(word.startswith(("-f", "--file")) for word in arguments)
-    if program in SILENT or (program == "git" and git_verb(arguments) not in SHOWING_GIT):
+    if program == "git" and git_verb(arguments) not in SHOWING_GIT:
+        return bool(_read_by_git(arguments))
+    if program in SILENT:
         return False
     if program in ("kubectl", "oc", "docker", "podman", "nerdctl"):
         return _hands_over(arguments)
@@ -181,6 +194,8 @@ def read_words(program: str, arguments: Sequence[str]) -> list[str]:
     )
     if (inplace and "-n" not in arguments) or program == "tee" or _unpacks(program, arguments):
         return []
+    if program == "git" and git_verb(arguments) not in SHOWING_GIT:
+        return _read_by_git(arguments)
     gives_pattern = program in GREPS and any(word in _PATTERN_OPTIONS for word in arguments)
     pattern_comes = program in PATTERN_FIRST and not gives_pattern
     last = _destination(program, arguments)
@@ -192,13 +207,28 @@ def read_words(program: str, arguments: Sequence[str]) -> list[str]:
             break  # what is left out
         if at == last or word.startswith(("of=", *_BESIDE_JOINED)) or _takes(previous, program):
             continue
-        if word[:1] == "-" and word.partition("=")[0] in _OWN_USE and "=" in word:
+        if word[:1] == "-" and word.partition("=")[0] in OWN_LOGINS and "=" in word:
             continue
         if pattern_comes and word[:1] != "-":
             pattern_comes = False
             continue
         found.append(word)
     return found
+
+
+def _read_by_git(arguments: Sequence[str]) -> list[str]:
+    """The words by which a subcommand of git is given a file to read: a value, or an option with it."""
+    letters = _READ_BY_GIT.get(git_verb(arguments), "")
+    short = compiled(rf"-[aeinopqsvzdlf]*?[{letters}](.*)", re.DOTALL) if letters else None
+    found: list[str] = []
+    for word, after in itertools.pairwise([*arguments, ""]):
+        name, equals, _ = word.partition("=")
+        if word[:2] == "--":
+            reads = len(name) >= _SHORTEST and any(option.startswith(name) for option in _READ_BY_ANY)
+            found += [word if equals else after] if reads else []
+        elif match := short and short.fullmatch(word):
+            found.append(word if match[1] else after)
+    return [word for word in found if word]
 
 
 def _destination(program: str, arguments: Sequence[str]) -> int:
@@ -216,7 +246,7 @@ def _takes(option: str, program: str) -> bool:
         return False
     cluster = compiled("-[a-zA-Z]{2,}").fullmatch(option)
     short = f"-{option[-1]}" if cluster else option
-    return option in _OWN_USE or short in lists("beside").get(program, ())
+    return option in OWN_LOGINS or short in lists("beside").get(program, ())
 
 
 def _unpacks(program: str, arguments: Sequence[str]) -> bool:
@@ -282,7 +312,9 @@ def files_of_script(program: str, script: str) -> list[str]:
 
 
 def _hands_over(arguments: Sequence[str]) -> bool:
-    """True if a container program gets a file into a container, or out of it."""
+    """True if a container program gets a file into a container, or out of it, or makes an object of one that it may print."""
+    if any(word.startswith("--from-") for word in arguments):
+        return "secret" not in arguments or any(word.startswith(_PRINTS_OBJECT) for word in arguments)
     return "cp" in arguments[:4] or any(
         word in ("-v", "--volume", "--mount") or word.startswith(("-v=", "--volume=", "--mount=", "-v/"))
         for word in arguments

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -14,6 +13,7 @@ from sb.base.secrets.redaction import one_line
 from sb.base.values.frozen import frozen
 from sb.config.home import Home
 from sb.hosts.confinement import no_links
+from sb.hosts.confinement.brought import goes_into_others, reads_brought
 from sb.hosts.confinement.credentials import names_logins_only
 from sb.hosts.confinement.git_config import (
     has_local_remote,
@@ -28,7 +28,6 @@ from sb.hosts.confinement.needs import (
     KEYRING,
     KNOWN_TOOLS,
     OF_REPOSITORIES,
-    SENDS_FOLDERS,
     SERVICES,
     SSH_AGENT,
     TERMINALS,
@@ -40,12 +39,13 @@ from sb.hosts.confinement.needs import (
 )
 from sb.hosts.confinement.plain_lines import is_plain, reads_no_file
 from sb.hosts.confinement.profile import Grounds, Profile, contains, make_profile
-from sb.hosts.confinement.repositories import linked_trees
+from sb.hosts.confinement.repositories import linked_trees, trees_of
 from sb.hosts.confinement.ssh_here import is_address_here, reaches_this_machine
 from sb.hosts.confinement.store import ConfineStore
 from sb.hosts.confinement.symptoms import Symptoms
 from sb.hosts.hooks.confined.approved_paths import decides, made_files, made_folders, moved_trees
-from sb.hosts.hooks.confined.named_credentials import closed_by, named_credentials
+from sb.hosts.hooks.confined.named_credentials import asked_words, closed_by, named_credentials
+from sb.hosts.hooks.confined.named_files import hides_link, names_credential, reads_files
 from sb.hosts.hooks.confined.questions import LONGEST, MOST_ASKED, ask, of_deletions, of_tree, says
 from sb.hosts.hooks.confined.session_settings import is_made_settings, removes_ignored
 from sb.hosts.hooks.judged_call import JudgedCall
@@ -58,12 +58,6 @@ from sb.tools.hosted.guarding import LAUNCHER
 if TYPE_CHECKING:
     from sb.hosts.confinement.checkouts import Checkout
 
-_LONGEST_PATH = 4096
-_MOST_OPTIONS = 12  # short ones in one word
-_READS_FOLDERS = frozenset(("kubectl", "oc"))
-_NAMES_FILE = re.compile("-[A-Za-z]*f|--f")  # options of such
-_MOST_ENTRIES = 2_000  # of a folder of manifests
-_SCHEME = re.compile("@|fileb?://")  # by which a client of a cloud reads a file
 # What programs with credentials start by name.
 _STARTED = frozenset(
     "git git-remote-https ssh gpg gpg2 sh bash env less docker-credential-desktop aws session-manager-plugin gcloud kubectl node diff vi vim nano editor pager more xdg-open".split()
@@ -249,6 +243,10 @@ class CallRights:
         if not most.rows:  # nothing more has to be looked at
             return most
         of_repository = bool(self.project) and uses_repository(commands)
+        placed = [
+            (argv, at or folder) for argv, at in zip(commands, call.effects.folders, strict=True) if argv
+        ]
+        closed, asked = self.profile(()).unreadable, asked_words(call.effects)
         return needs_of(
             commands,
             command,
@@ -257,15 +255,18 @@ class CallRights:
             and (
                 runs_others(self.project)
                 or self.store.is_alive()
-                or self.store.watched(self.project) is not None
+                or any(self.store.watched(tree) is not None for tree in trees_of(self.project))
+                or goes_into_others(commands, self.project)
             ),
             elsewhere=(git_root(folder, bare=True) or folder) != self.project
             or (of_repository and self._has_near_remote()),
             # What runs beside the agent's next calls could be led elsewhere by them.
             unsafe=call.native.in_background
-            or (any(map(_reads_files, commands)) and self.store.is_alive())
+            or (any(map(reads_files, commands)) and self.store.is_alive())
             or self._is_shadowed(commands)
-            or any(_hides_link(argv, folder) for argv in commands),
+            or any(hides_link(argv, at) for argv, at in placed),
+            named=reads_brought(commands)
+            or any(names_credential(argv, at, closed, asked) for argv, at in placed),
             remotes=remote_names(self.project) if of_repository else (),
             logins_only=[
                 row for row in (*most.rows, *most.withheld) if row.public and self._names_no_source(row)
@@ -402,61 +403,6 @@ def _stands_beside(argv: Sequence[str]) -> bool:
 def uses_repository(commands: Iterable[tuple[str, ...]]) -> bool:
     """True for a line with git, or a program that calls it."""
     return any(argv[:1] and argv[0] in OF_REPOSITORIES for argv in commands)
-
-
-def _sends_files(argv: Sequence[str]) -> bool:
-    """True for a command that sends files, or folders with any link in them, by their names."""
-    if argv[:1] and argv[0] in _READS_FOLDERS:
-        return any("cp" in word or "from-" in word for word in argv)
-    by_option = argv[:1] == ("wget",) and any(re.match("--(?:po|bo|i)|-[a-z]*i", word) for word in argv)
-    return by_option or (bool(argv) and argv[0] in SENDS_FOLDERS)
-
-
-def _reads_files(argv: Sequence[str]) -> bool:
-    """True for a command that sends files, or may show in another way what is in those that it is given."""
-    by_option = argv[:1] and argv[0] in _READS_FOLDERS and any(map(_NAMES_FILE.match, argv))
-    return bool(by_option) or argv[:1] in (("gpg",), ("gpg2",)) or _sends_files(argv)
-
-
-def _hides_link(argv: Sequence[str], folder: str) -> bool:
-    """True if a word of a command names a link, a pipe, a repository here, or a folder that is sent whole."""
-    sends = _sends_files(argv)
-    for named in _values(argv[1:]):
-        path = os.path.normpath(os.path.join(folder, os.path.expanduser(named)))
-        if "\0" in path or len(path) > _LONGEST_PATH or not os.path.lexists(path):
-            continue
-        is_folder = os.path.isdir(path)
-        if os.path.realpath(path) != path or (sends and is_folder):
-            return True
-        if is_folder and argv[0] in _READS_FOLDERS and _holds_link(path):
-            return True
-        if not is_folder and not os.path.isfile(path) and path != os.devnull:
-            return True
-        # The folder of the call itself is looked at as the session's own repository.
-        of_repository = argv[0] in OF_REPOSITORIES and path != os.path.realpath(folder)
-        if of_repository and any(os.path.lexists(os.path.join(path, name)) for name in (".git", "HEAD")):
-            return True
-    return False
-
-
-def _holds_link(folder: str) -> bool:
-    """True if there is a link in a folder, or more in it than is looked at."""
-    seen = 0
-    for place, folders, files in os.walk(folder):
-        seen += len(folders) + len(files)
-        if seen > _MOST_ENTRIES or any(
-            os.path.islink(os.path.join(place, name)) for name in (*folders, *files)
-        ):
-            return True
-    return False
-
-
-def _values(words: Iterable[str]) -> Iterator[str]:
-    """The texts in words that may be paths: behind "=", and behind short options in one word (`-aFfile`)."""
-    for word in words:
-        yield _SCHEME.sub("", word.rpartition("=")[2])
-        if word[:1] == "-" and word[1:2] != "-":
-            yield from (word[start:] for start in range(2, min(len(word), _MOST_OPTIONS)))
 
 
 def _real(path: str) -> str:

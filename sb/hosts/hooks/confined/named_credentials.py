@@ -34,15 +34,23 @@ def named_credentials(
         for word in argv[1:]:
             if not (path := _place(word, cwd)):
                 continue
-            is_asked = word in reads and any(
-                why.endswith(f": {display(word, SHOWN)}") for why in effects.secrets
-            )
+            is_asked = word in reads and _is_asked(word, effects)
             if path in writes or is_asked:
                 opened |= dict.fromkeys(closed_by(path, closed))
             if is_asked or (word in reads and not others):  # a folder that is read whole
                 below = f"{path.rstrip('/')}/"
                 opened |= {place: None for place in closed if place.startswith(below)}
     return opened
+
+
+def asked_words(effects: ShellVerdict) -> set[str]:
+    """The words of a line that a person is asked about, since its commands read credentials by them."""
+    words = (word for argv in effects.commands if argv and effects.secrets for word in _reads(argv))
+    return {word for word in words if _is_asked(word, effects)}
+
+
+def _is_asked(word: str, effects: ShellVerdict) -> bool:
+    return any(why.endswith(f": {display(word, SHOWN)}") for why in effects.secrets)
 
 
 def closed_by(path: str, closed: Collection[str]) -> Iterator[str]:
