@@ -57,7 +57,7 @@ def main(start: str = "") -> None:
     if start and sys.argv[1:2] == ["tree"]:
         from sb.hosts.hooks.snapshots.warm_tree import main as store_tree
 
-        return store_tree(sys.argv[2])
+        return store_tree(*sys.argv[2:4])
     if start and sys.argv[1:2] == ["confine"]:
         from sb.hosts.confined_start import main as confine
 

@@ -119,6 +119,7 @@ class PackStore:
         extra: Mapping[str, bytes] | None = None,
         hard_links: bool = False,
         files_only: bool = False,
+        again: bool = False,
     ) -> Pack:
         """Take a snapshot of files, links and whole folders; a key that already exists is left unchanged.
 
@@ -131,7 +132,7 @@ class PackStore:
             extra: named contents that belong to the call. One that is named by an absolute path is put back there on
                 restoring where nothing is, such as a git object that was collected meanwhile.
             hard_links: take files that have a second name too; restoring one gives it a file of its own.
-            files_only: refuse links and folders.
+            files_only: refuse links and folders. again: replace the key's pack, if there is one.
 
         Returns:
             The key's pack, of this call or an earlier one.
@@ -144,8 +145,10 @@ class PackStore:
             UsageError: the key is not a plain name.
         """
         path = self._path(key)
-        if self.has(key):
-            return self.get(key)
+        old = self.get(key) if self.has(key) else None
+        if old is not None and not again:
+            return old
+        replaced = old.stored_bytes if old else None
         taken = self._clock.now() if now is None else now
         header = Header(key, session, taken, taken + self._keep_s)
         with self._new_file(key) as (partial, file):
@@ -157,7 +160,7 @@ class PackStore:
                 scan.add_extra(name, content)
             pack = writer.finish(scan.entries, scan.extra)
             self._flush(file)
-            if not self._publish(partial, path, pack, session_share, taken):
+            if not self._publish(partial, path, pack, session_share, taken, replaced=replaced):
                 return self.get(key)
         return pack
 

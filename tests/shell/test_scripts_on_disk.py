@@ -167,6 +167,55 @@ def test_other_edits_before_a_script_runs_ask_nobody(line: str, project: Path) -
     assert verdict.safety_class is not SafetyClass.DESTRUCTIVE, verdict.reason
 
 
+LOADED_BY_MODULES = ("json/__init__.py", "json.py", "argparse.py", "re.so", "runpy.pyc", "distutils.py")
+LOADED_BY_PIP = (*LOADED_BY_MODULES[2:], "pip/__main__.py", "pip.py", "keyring.py")
+LOADED_BY_NONE = ("x.json", "json.md", "setup.py", "logging/notes.md", "shop/__init__.py", "my-json.py")
+
+
+def judged_beside(tmp_path: Path, file: str, line: str) -> SafetyClass:
+    project = tmp_path / file.replace("/", "_")
+    (project / "sub" / file).parent.mkdir(parents=True)
+    (project / "empty").mkdir()
+    (project / "sub" / file).write_text("", encoding="utf-8")
+    return judge(project, line).safety_class
+
+
+def test_module_that_a_file_of_the_folder_may_stand_for_runs_the_projects_code(tmp_path: Path) -> None:
+    lines = {
+        "cd sub && python3 -m json.tool x": LOADED_BY_MODULES,
+        "cd sub; python3.11 -BEmjson.tool x": LOADED_BY_MODULES,
+        "cd sub; python -X -I -m pip --version": LOADED_BY_PIP,
+        "cd sub && python3 -m pip list": LOADED_BY_PIP,
+        "cd sub && python3 -m poetry show": ("poetry/x.py", "requests.py", "cleo/__init__.py"),
+        "(cd sub; python3 -m json.tool x)": LOADED_BY_MODULES,
+        "pushd sub; python3 -m json.tool x": LOADED_BY_MODULES,
+        "cd sub; cd nothing; python3 -m json.tool x": LOADED_BY_MODULES,
+        "env -C sub python3 -m json.tool x": LOADED_BY_MODULES,
+        "cd sub && ls | xargs python3 -m json.tool": LOADED_BY_MODULES,
+        "find sub -name x -execdir python3 -m json.tool {} +": LOADED_BY_MODULES,
+    }
+    for line, files in lines.items():
+        for file in files:
+            found = judged_beside(tmp_path / line.replace("/", "_"), file, line)
+            assert found is SafetyClass.NETWORK, (line, file)
+    assert judged_beside(tmp_path, "x", "cd $A && python3 -m json.tool x") is SafetyClass.NETWORK
+
+
+def test_module_that_no_file_of_the_folder_stands_for_only_reads(tmp_path: Path) -> None:
+    lines = {
+        "cd sub && python3 -m json.tool x": LOADED_BY_NONE,
+        "cd sub && python3 -m pip list": LOADED_BY_NONE,
+        "cd sub && python3 -P -m json.tool x": LOADED_BY_MODULES,
+        "cd sub && python3 -IBm pip list": LOADED_BY_PIP,
+        "cd empty && python3 -m json.tool ../sub/x": LOADED_BY_MODULES,
+        "cd sub && pip list && python3 --version": LOADED_BY_PIP,
+    }
+    for line, files in lines.items():
+        for file in files:
+            found = judged_beside(tmp_path / line.replace("/", "_"), file, line)
+            assert found is SafetyClass.READ_ONLY, (line, file)
+
+
 @pytest.mark.parametrize(
     "line", [rf"sed -i 's/{BACKSLASHES}' build.sh && sh build.sh", "sh long.sh"], ids=["edit", "script"]
 )

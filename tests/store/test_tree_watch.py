@@ -85,6 +85,42 @@ def test_change_by_a_second_name_elsewhere_is_seen(trees: TreeStore, project: Pa
     assert facts(trees.store(str(project), PLENTY_S, by_watch=True)) != facts(before)
 
 
+MAPPING = """\
+import mmap, sys
+file = open(sys.argv[1], "r+b")
+mapped = mmap.mmap(file.fileno(), 0)
+for line in sys.stdin:
+    mapped[: len(line) - 1] = line[:-1].encode()
+    print(flush=True)
+"""
+
+
+def test_each_write_through_a_file_that_a_program_has_mapped_is_seen(trees: TreeStore, project: Path) -> None:
+    """Only the first one sets the file's time, and none is told by the kernel."""
+    (project / "odd\nname").write_text("0000")
+    for name, folder in (("src/a.py", project), ("odd\nname", project / "docs")):
+        command = [sys.executable, "-c", MAPPING, str(project / name)]
+        with subprocess.Popen(
+            command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as program:
+            assert program.stdin is not None
+            assert program.stdout is not None
+            for number, by_watch in enumerate((True, True, False, False, True), 1):
+                before = trees.store(str(project), PLENTY_S, by_watch=by_watch).parts[0].tree
+                program.stdin.write(f"{number:03}\n")
+                program.stdin.flush()
+                program.stdout.readline()
+                assert trees.store(str(project), PLENTY_S, by_watch=by_watch).parts[0].tree != before, name
+            before = trees.store(str(project), PLENTY_S, by_watch=True).parts[0].tree
+            program.stdin.write("end\n")
+            program.stdin.close()
+            program.wait()
+        assert trees.store(str(project), PLENTY_S, by_watch=True).parts[0].tree != before
+        after = trees.store(str(project), PLENTY_S, by_watch=True)
+        assert not after.parts[0].mapped
+    assert facts(trees.store(str(project), PLENTY_S, by_watch=True)) == facts(after)
+
+
 CHANGES = (
     "echo x >> src/a.py", "chmod 600 src/cart/b.py", "touch new.txt", "rm docs/d.md", "cp src/a.py docs/d.md", "mv src/a.py docs/; cp docs/a.py src", "ln -s a.py src/l", "mkdir made", "rmdir empty",
     "mkdir -p made/deep && echo x > made/deep/f", "mv src/cart src/car", "rm -rf src/car", "echo > .gitignore", "echo build/out.o >> .git/info/exclude",

@@ -119,6 +119,23 @@ def test_empty_folder_that_comes_into_view_is_not_taken_for_a_new_one(
     assert found == {str(project / ".gitignore"), str(project / "build" / "made")}
 
 
+def test_modes_of_names_with_newlines_are_those_of_before(trees: TreeStore, project: Path) -> None:
+    names = ("a\nb", "plain", "src/\nx\n", "line\nfolder/deep\n/f", "\n")
+    for name in names:
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(name)
+        (project / name).chmod(0o640)
+    before = trees.store(str(project), PLENTY_S)
+    (project / "line\nfolder").chmod(0o700)
+    for name in names:
+        (project / name).chmod(0o666)
+    (project / "new\nfolder").mkdir()
+    found = {entry.path: (entry.kind, entry.mode) for entry, _ in compared(trees, before).before}
+    assert found.pop(str(project / "line\nfolder"))[0] == "folder"
+    assert found.pop(str(project / "new\nfolder"))[0] == ABSENT
+    assert found == {str(project / name): ("file", 0o640) for name in names}
+
+
 def test_folder_that_became_a_link_can_be_stored(trees: TreeStore, project: Path) -> None:
     before = trees.store(str(project), PLENTY_S)
     (project / "src").rename(project / "moved")

@@ -219,12 +219,20 @@ class ConfineStore:
         return self.folder.joinpath("folders", self.session, *names, OPTIONS)
 
     def issue(
-        self, command: str, folder: str, profile: Profile, *, outside: bool, keyed: bool = False
+        self,
+        command: str,
+        folder: str,
+        profile: Profile,
+        *,
+        outside: bool,
+        keyed: bool = False,
+        tree: tuple[str, str] = ("", ""),
     ) -> None:
         """Save a ticket for one run of a command; an older one of the same call is replaced.
 
         Args:
             outside: it runs without an engine, since it cannot work inside. keyed: git in it has a person's keys.
+            tree: the project whose tree is stored anew when the call begins, and the call's key; "" for none.
 
         Raises:
             OSError: it cannot be written. ValueError: no shell can be given this command.
@@ -243,6 +251,8 @@ class ConfineStore:
             "folder": os.path.realpath(folder),
             "outside": "1" if outside else "",
             "keyed": "1" if keyed else "",
+            "tree": tree[0],
+            "key": tree[1],
             "path": _path_without(profile) if outside else "",
         }
         text = "".join(f"{name}={shlex.quote(value)}\n" for name, value in facts.items())

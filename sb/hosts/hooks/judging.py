@@ -206,7 +206,8 @@ def _before(call: JudgedCall, session: HookSession) -> HookVerdict:
 
         verdict = advised(verdict, call, session)
     if confined is not None and verdict.decision is not Decision.DENY:
-        session.confining.open(confined)
+        waits = verdict.decision is Decision.ASK and "tree" in governed.args
+        session.confining.open(confined, _tree_of(call, governed, session) if waits else ("", ""))
     reminder = _reminder(call, session) if verdict.decision is not Decision.DENY else ""
     return verdict._replace(context=" ".join(filter(None, (context, verdict.context, reminder))))
 
@@ -218,6 +219,13 @@ def _reminder(call: JudgedCall, session: HookSession) -> str:
     from sb.hosts.hooks.guards.reminding import reminder
 
     return reminder(call, session)
+
+
+def _tree_of(call: JudgedCall, governed: GovernedCall, session: HookSession) -> tuple[str, str]:
+    """The project and the key of an announced call, whose tree is stored anew when it begins."""
+    announced = session.calls.unreported(session.run.run_id)
+    keys = [item.idempotency_key for item in announced if item.step == call.native.step[0]]
+    return str(governed.args["tree"]), keys[-1] if keys else ""
 
 
 def _with_snapshot(

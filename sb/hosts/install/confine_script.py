@@ -151,7 +151,7 @@ case $1 in
     esac
     for ticket in "$state"/tickets/"$session".*.call; do
         [ -r "$ticket" ] || continue
-        command= folder= outside= path= keyed= stat= began=
+        command= folder= outside= path= keyed= tree= key= stat= began=
         . "$ticket"
         if [ "$command" = "$line" ] && [ "$folder" = "$PWD" ] && [ -n "$joined$outside" ]; then
             read -r stat 2> /dev/null < "/proc/$$/stat" && began ${{stat##*) }}
@@ -160,6 +160,9 @@ case $1 in
             echo "$$ $began" 2> /dev/null > "$ticket.taken" || continue
             set +C
             [ -n "$keyed" ] && tidy_later
+            # Who was asked may have changed files meanwhile: what undo restores is what is there now.
+            [ -n "$key" ] && [ -x "$python" ] && SB_HOME={home} "$python" -I -S -X pycache_prefix="$runtime/pycache" \
+                "$runtime/start.py" tree "$tree" "$key" < /dev/null > /dev/null 2>&1
             [ -n "$outside" ] && alone
             [ -x "$program" ] && begin "$ticket.options" "$1"
         fi

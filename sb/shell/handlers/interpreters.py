@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -17,6 +19,15 @@ if TYPE_CHECKING:
     from sb.shell.parsing.inputs import Input
 
 _PYTHON_FLAGS = frozenset("IBuEsSOvqdixbPR")
+_ALONE = frozenset("IP")  # of these: the current folder has no modules
+_MODULES = ("py", "pyc", "so", "pyd")
+_IMPORT_THE_SYSTEMS = frozenset(
+    ("json", "pip", "ruff", "uv")
+)  # and what they bring themselves, and nothing else
+# Modules that some Pythons have and this one may not, and what pip takes if it is there.
+_FORMER_MODULES = (
+    "annotationlib cgi compression distutils imp keyring pkg_resources setuptools tomllib".split()
+)
 _OURS_IN_CODE = (
     "sb.cli sb.__main__ sb.commands sb.kernel.approvals sb.kernel.authority sb.kernel.decision_desk".split()
 )
@@ -111,13 +122,14 @@ def interpreter(judge: Judge, name: str, arguments: list[str], stdin: Input) -> 
     code, valued = (options.split() for options in lists("code")[kind])
     if arguments and arguments[0] in ("--version", "-V", "-v", "--help", "-h") and len(arguments) == 1:
         return Finding(READ, f"{name}: prints its help")
-    at = 0
+    at, isolated = 0, False
     while at < len(arguments) and arguments[at][:1] == "-" and arguments[at] != "-":
         word = arguments[at]
         flags, m, module = word.partition("m")
         if kind == "python" and m and flags[:1] == "-" and set(flags[1:]) <= _PYTHON_FLAGS:
             rest = [*([module] if module else []), *arguments[at + 1 :]]
-            return _module(judge, name, rest, stdin)
+            safe = isolated or bool(set(flags) & _ALONE)
+            return _beside(judge, name, rest, _module(judge, name, rest, stdin), safe=safe)
         if _holds_code(kind, word, code):
             text = "\n".join(arguments[at:])
             return highest(
@@ -125,6 +137,9 @@ def interpreter(judge: Judge, name: str, arguments: list[str], stdin: Input) -> 
                 Finding(NETWORK, f"{name} {display(word, 10)}: runs code that is not inspected"),
                 _inline(judge, name, kind, _code_of(word, arguments[at + 1 :], code), arguments[at + 2 :]),
             )
+        isolated = isolated or (
+            kind == "python" and set(word[1:]) <= _PYTHON_FLAGS and bool(set(word) & _ALONE)
+        )
         at += 2 if word in valued else 1
     rest = arguments[at:]
     if kind == "deno" and rest[:1] == ["eval"]:
@@ -225,6 +240,47 @@ def _module(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Find
         return Finding(WRITE, f"{name} -m json.tool: writes a file") if writes else QUIET
     unknown = Finding(NETWORK, f"{name} -m {display(module, 30)}: runs a module that is not inspected")
     return highest(unknown, *(inspect_code(judge, word) for word in arguments[1:]))
+
+
+def _beside(judge: Judge, name: str, arguments: Sequence[str], found: Finding, *, safe: bool) -> Finding:
+    """The finding for a module, which Python and the module's own imports look for in the current folder first.
+
+    Args:
+        safe: the folder is left out of that.
+    """
+    if safe or found.rank > READ or judge.paths.elsewhere:
+        return found
+    program = arguments[0].partition(".")[0]
+    lost = judge.paths.lost or judge.paths.anywhere
+    folders = {*judge.paths.now("."), *judge.paths.folders}  # of `cd nothing; …`, the one before
+    if not lost and not any(_may_import(folder, program) for folder in folders):
+        return found
+    return Finding(
+        NETWORK, f"{name} -m {display(arguments[0], 30)}: may run code of the folder that it is in"
+    )
+
+
+def _may_import(folder: str, program: str) -> bool:
+    """True if a folder has what a program may import in place of a module of the system."""
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                module, _, ending = entry.name.partition(".")
+                if ending:
+                    importable = ending.rpartition(".")[2] in _MODULES
+                else:
+                    importable = entry.is_dir() and (
+                        module == program
+                        or any(os.path.lexists(f"{entry.path}/__init__.{it}") for it in _MODULES)
+                    )
+                named = module in (program, *_FORMER_MODULES) or module in sys.stdlib_module_names
+                if importable and (named or program not in _IMPORT_THE_SYSTEMS):
+                    return True
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return False
 
 
 def by_arguments(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:

@@ -257,7 +257,12 @@ def find(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding
             if command[:1] == [OPERAND]:
                 found = highest(found, Finding(NETWORK, f"{name} {word}: runs the files it finds"))
             elif command:
+                position = judge.paths.position
+                judge.paths.lost = judge.paths.lost or word.endswith(
+                    "dir"
+                )  # it runs in the folders of what is found
                 found = highest(found, judge.command(command, stdin))
+                judge.paths.position = position
         elif word == "-delete" and name == "find":
             found = highest(found, Finding(DESTROY, "find -delete: deletes the files it finds"))
         elif word in _FIND_PATTERNS and at < len(arguments):

@@ -185,14 +185,18 @@ class Comparing:
 
     def _stored_at(self, part: Part, names: Sequence[str]) -> dict[str, tuple[str, str]]:
         """The id and the kind of what was stored under names, "blob" or "tree"; absent ones are left out."""
-        asked = [name for name in names if "\n" not in name]
+        asked, found = [name for name in names if "\n" not in name], dict[str, tuple[str, str]]()
+        if odd := {name for name in names if "\n" in name}:  # git is asked by lines
+            for mode, blob, name in entries_of(self.git, part.tree, self.deadline, "-t"):
+                if name in odd and mode != GITLINK_MODE:
+                    found[name] = (blob, "tree" if mode == FOLDER_MODE else "blob")
         if not asked:
-            return {}
+            return found
         given = b"".join(f"{part.tree}:".encode() + os.fsencode(name) + b"\n" for name in asked)
         output = self.git.run("cat-file", "--batch-check", deadline=self.deadline, given=given)
         lines = [line.rsplit(b" ", 2) for line in output.split(b"\n")]
         pairs = zip(asked, lines, strict=False)
-        return {
+        return found | {
             name: (fields[0].decode(), fields[1].decode())
             for name, fields in pairs
             if len(fields) == 3 and fields[1] in (b"blob", b"tree") and fields[2].isdigit()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -74,8 +74,7 @@ class OpenCalls:
         fields: dict[str, Any] = {"session": call.session, "why": call.why, "overlapping": call.overlapping}
         fields["known"] = call.known
         if call.tree is not None:
-            fields |= {"at": call.tree.at, "skipped": call.tree.nested_left_out}
-            fields["parts"] = [self._write_part(home, part.content()) for part in call.tree.parts]
+            fields |= self._fields_of(home, call.tree)
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_atomic(path, json.dumps(fields).encode(), durable=False)
@@ -119,13 +118,28 @@ class OpenCalls:
                     result.append(other)
         return result
 
-    def note_next(self, project: str, keys: Iterable[str], tree: StoredTree) -> None:
+    def note_next(self, project: str, keys: Collection[str], tree: StoredTree) -> None:
         """Note a tree as the one that ends earlier calls, should no report of them come."""
-        home = self.home_of(project)
-        named = [self._write_part(home, part.content()) for part in tree.parts]
+        fields = self._fields_of(self.home_of(project), tree) if keys else {}
         for key in keys:
-            fields = {"at": tree.at, "parts": named, "skipped": tree.nested_left_out}
             self._change_open(project, key, {"next": fields}, once="next")
+
+    def renew(self, project: str, key: str, tree: StoredTree | None, why: str = "") -> None:
+        """Put a later tree in the place of the one before a call, which begins only now; or the reason why there is none.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        known = self._open_fields(project, key)
+        if "parts" in known:
+            fields = self._fields_of(self.home_of(project), tree) if tree else {}
+            kept = {name: item for name, item in known.items() if name not in ("at", "parts", "skipped")}
+            body = json.dumps({**kept, "why": why, **fields}).encode()
+            write_atomic(self._open_path(project, key), body, durable=False)
+
+    def _fields_of(self, home: Path, tree: StoredTree) -> dict[str, Any]:
+        parts = [self._write_part(home, part.content()) for part in tree.parts]
+        return {"at": tree.at, "parts": parts, "skipped": tree.nested_left_out}
 
     def next_tree(self, project: str, key: str) -> StoredTree | None:
         """The first tree that was stored after a call's own; None if there is none yet."""

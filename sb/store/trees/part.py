@@ -6,7 +6,7 @@ import functools
 import json
 import os
 import stat
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
 from typing import Any, NamedTuple
@@ -28,6 +28,7 @@ from sb.store.trees.left_out import (
     is_odd,
     left_out_of,
 )
+from sb.store.trees.mapped import mapped_in
 from sb.store.trees.pipes import Pipes
 from sb.store.trees.refused_files import MOST_REFUSED, in_git_entry, is_refused
 from sb.store.trees.repository_files import (
@@ -66,6 +67,7 @@ class Part(NamedTuple):
         folder_modes: permission bits of folders with stored files, where they are not the usual ones; None for a part
             that was stored without them. "" is the work folder itself.
         beside: files that git's index refuses, by absolute path.
+        mapped: files that a program had mapped to write: their times do not tell whether they changed since.
     """
 
     work: str
@@ -83,6 +85,7 @@ class Part(NamedTuple):
     linked: Mapping[str, Signature] = {}
     folder_modes: Mapping[str, int] | None = None
     beside: Mapping[str, Stored] = {}
+    mapped: Sequence[str] = ()
 
     def content(self) -> Part:
         """The part without what says how it was stored."""
@@ -154,6 +157,7 @@ class PartStoring:
         before: as it was stored last; None for the first time.
         repository: of the folder, if it has one that can be stored.
         begun: seconds since the epoch, by the clock of files.
+        mapped: absolute paths of files that programs have mapped to write.
     """
 
     git: Git
@@ -162,6 +166,7 @@ class PartStoring:
     repository: Repository | None
     deadline: Deadline
     begun: float
+    mapped: Collection[str] = ()
     _left_out: dict[str, LeftOut] = field(default_factory=dict)
     _folders: dict[str, int] = field(default_factory=dict)
     _nested: list[str] = field(default_factory=list)
@@ -193,7 +198,10 @@ class PartStoring:
         self._note_git_entry()
         modes = dict(before.modes) if before else {}
         recent = before.recent if before else ()
-        added = self._add(dict.fromkeys((*changed, *new, *recent)), modes)
+        mapped = mapped_in(git, self.mapped, self.deadline)
+        again = (*before.mapped, *mapped) if before else ()
+        self._update_index(again, "--force-remove")  # git would take their times for their contents
+        added = self._add(dict.fromkeys((*changed, *new, *recent, *again)), modes)
         tree = before.tree if before and not added else self._write_tree()
         folders = names_of(git.run("ls-tree", "-rdz", "--name-only", tree, deadline=self.deadline))
         if became := [name for name in folders if os.path.lexists(f"{git.work}/{name}/.git")]:
@@ -220,6 +228,7 @@ class PartStoring:
             self._linked,
             self._folder_modes(folders),
             beside,
+            mapped,
         )
 
     def is_same(self) -> bool:
@@ -311,10 +320,7 @@ class PartStoring:
             listed: files, and folders in which nothing is stored, with a slash at the end.
         """
         folders = [name for name in listed if name.endswith("/") and not self._is_nested(name[:-1])]
-        if not folders:
-            return [name for name in listed if not name.endswith("/")]
-        with_files = [name for name in folders if self._note_folders(name[:-1])]
-        if not with_files:
+        if not [name for name in folders if self._note_folders(name[:-1])]:
             return [name for name in listed if not name.endswith("/")]
         names = names_of(self._others())
         for name in names:

@@ -11,7 +11,7 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ from sb.base.files import write_atomic
 from sb.base.sources import SYSTEM_CLOCK, Clock
 from sb.base.text import human_bytes
 from sb.store.trees.git_program import CannotStore, Deadline, Git, TooSlow, git_path, make_git_folder
+from sb.store.trees.mapped import mapped_files
 from sb.store.trees.open_calls import OpenCall, OpenCalls, StoredTree, token
 from sb.store.trees.part import Part, PartStoring, Rules
 from sb.store.trees.pipes import Pipes
@@ -125,8 +126,9 @@ class TreeStore(OpenCalls):
         make_git_folder(home / "git")
         latest = self._latest(home)
         known = tuple(self._read_parts(home, latest.get("parts", ())))
-        watch = Watch(home, project)
-        if by_watch and known and watch.is_quiet():
+        watch, mapped = Watch(home, project), mapped_files(project)
+        unseen = mapped or any(part.mapped for part in known)
+        if by_watch and known and not unseen and watch.is_quiet():
             storings = [self._storing(project, item.work, home, item, deadline, begun) for item in known]
             if all(storing.is_same() for storing in storings):
                 return StoredTree(project, begun, known, tuple(latest.get("skipped", ())))
@@ -139,7 +141,7 @@ class TreeStore(OpenCalls):
             if len(parts) > _MOST_NESTED:
                 skipped.append(work)
                 continue
-            storing = self._storing(project, work, home, before.get(work), deadline, begun)
+            storing = self._storing(project, work, home, before.get(work), deadline, begun, mapped)
             try:
                 part = storing.store()
             except CannotStore:
@@ -164,7 +166,14 @@ class TreeStore(OpenCalls):
         return StoredTree(project, begun, tuple(parts), tuple(skipped))
 
     def _storing(
-        self, project: str, work: str, home: Path, before: Part | None, deadline: Deadline, begun: float
+        self,
+        project: str,
+        work: str,
+        home: Path,
+        before: Part | None,
+        deadline: Deadline,
+        begun: float,
+        mapped: Collection[str] = (),
     ) -> PartStoring:
         name = home / f"part-{token(work)}"
         with suppress(FileNotFoundError):
@@ -174,7 +183,7 @@ class TreeStore(OpenCalls):
         odd = (item for item, left in (before.left_out if before else {}).items() if left.is_odd)
         pipes = Pipes.of(work, odd)
         git = Git(str(home / "git"), work, f"{name}.index", f"{name}.excludes", pipes=pipes)
-        return PartStoring(git, self.rules, before, repository_of(work, project), deadline, begun)
+        return PartStoring(git, self.rules, before, repository_of(work, project), deadline, begun, mapped)
 
     def git_of(self, project: str) -> Git:
         """Git on a project's private folder, to read what is stored."""

@@ -2,8 +2,8 @@
 
 The kernel queues an event before the call that caused it returns, so an empty queue means that nothing happened. The
 resident helper opens the queue, and its children, which answer hooks, read it; a thread that reads it for them would
-lag. What the kernel tells nobody (a write through a mapped file or a link elsewhere) is found by the tree after the
-call, which is always looked for.
+lag. What the kernel tells nobody is a write through a mapped file or a link elsewhere: while a program has a file
+mapped to write (`mapped`), a watch counts for nothing.
 """
 
 from __future__ import annotations

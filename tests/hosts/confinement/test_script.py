@@ -109,6 +109,28 @@ def test_git_with_keys_leaves_nothing_behind(
     assert not confiner.call(line).stdout.startswith("0\n")
 
 
+def test_tree_of_a_call_that_was_asked_about_is_stored_before_its_line_begins(
+    confiner: Confiner, tmp_path: Path
+) -> None:
+    line, project, runtime = "cat told; echo ${SB_HOME:-none}", confiner.place.project, tmp_path / "it's"
+    runtime.mkdir()
+    (runtime / "start.py").write_text(
+        f"import os, sys\nopen({str(project / 'told')!r}, 'w').write(str([*sys.argv[1:], os.environ['SB_HOME'], sys.stdin.read()]))\n"
+        "print('noise')\n"
+    )
+    home = Home(confiner.place.sb_home)
+    confiner.path.write_bytes(script(home, sys.executable, runtime, OWN))
+    for given in (False, True):
+        (project / "told").write_text("nothing ")
+        tree = (f"{project}/a 'b", "key-1") if given else ("", "")
+        confiner.store.issue(line, str(project), confiner.place.profile(), outside=False, tree=tree)
+        told = str(["tree", f"{project}/a 'b", "key-1", str(home.folder), ""]) if given else "nothing "
+        assert confiner.call(line).stdout == f"{told}none\n"
+    assert confiner.call(line).stdout == f"{told}none\n"
+    (project / "told").write_text("once ")
+    assert confiner.call(line).stdout == "once none\n"
+
+
 def test_ticket_that_was_taken_names_the_process_of_its_line(confiner: Confiner) -> None:
     line, project = "sleep 0.4; true", str(confiner.place.project)
     confiner.store.issue(line, project, confiner.place.profile(), outside=False)

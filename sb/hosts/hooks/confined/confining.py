@@ -207,8 +207,8 @@ class Confining:
             # Nothing may be watched yet, so that a process could put a link in the place of what is mounted.
             self._put_profile(self._event.cwd, replace(self.profile_beside_others(), held=(), work=()))
 
-    def open(self, confined: Confined) -> None:
-        """Let a call that goes on do what it was judged with, and no more.
+    def open(self, confined: Confined, tree: tuple[str, str] = ("", "")) -> None:
+        """Let a call that goes on do what it was judged with, and no more; `tree` as for `ConfineStore.issue`.
 
         Raises:
             OSError: SB_HOME/confine cannot be written.
@@ -222,7 +222,7 @@ class Confining:
         if self._project:
             self._keyed.arrive(self._project, confined.command, confined.folder)
         self._put_profile(confined.folder, default)
-        if confined.is_plain:
+        if confined.is_plain and not tree[1]:
             self.store.revoke(confined.command, confined.folder)
             return
         new = [path for path in confined.alone if not os.path.lexists(path)]
@@ -248,7 +248,7 @@ class Confining:
         if self._project and keyed:
             self._keyed.begin(self._project, confined.command, confined.folder)
         self.store.issue(
-            confined.command, confined.folder, granted, outside=bool(confined.outside), keyed=keyed
+            confined.command, confined.folder, granted, outside=bool(confined.outside), keyed=keyed, tree=tree
         )
         try:
             self.check_beside()
