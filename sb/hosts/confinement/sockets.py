@@ -39,7 +39,7 @@ _PATHS: dict[str, tuple[str, ...]] = {
         "{home}/.mutagen/daemon/daemon.sock", "/tmp/process-compose-*.sock",
     ),
     EDITORS: ("{run}/vscode-*", "/tmp/vscode-*", "{run}/emacs", "/tmp/emacs{user}", "{run}/nvim.*", "/tmp/nvim*",
-        "{home}/.emacs.d/server", "{home}/.config/emacs/server", "{home}/.cache/nvim/*.pipe", "{home}/.cache/nvim/*.sock", "{run}/kakoune", "/tmp/kakoune-{user}", "{home}/.local/share/zed/*.sock",
+        "{home}/.emacs.d/server", "{home}/.config/emacs/server", "{home}/.cache/nvim/*.pipe", "{home}/.cache/nvim/*.sock", "{run}/kakoune", "/tmp/kakoune-{user}", "{home}/.local/share/zed/*.sock", "{home}/.vscode-server/*.sock", "{home}/.local/share/jupyter/runtime/*.sock",
     ),
     # Those of a person's seat: who reaches one may type into a window. A display that a command makes has a higher number.
     DISPLAYS: (

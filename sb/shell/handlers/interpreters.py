@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from sb.shell.judge import Judge
     from sb.shell.parsing.inputs import Input
 
+_NEVER_IMPORTED = frozenset(("test",))  # modules of Python's own that no other one of them uses
 _PYTHON_FLAGS = frozenset("IBuEsSOvqdixbPR")
 _OURS_IN_CODE = (
     "sb.cli sb.__main__ sb.commands sb.kernel.approvals sb.kernel.authority sb.kernel.decision_desk".split()
@@ -212,19 +215,36 @@ def _module(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Find
         return Finding(DESTROY, f"{name} -m {display(module)}: what it runs is unknown until it runs")
     if (program := module.partition(".")[0]) in ("sb", "dotenv"):
         return judge.command([program, *arguments[1:]], stdin)
+    unknown = Finding(NETWORK, f"{name} -m {display(module, 30)}: runs a module that is not inspected")
+    shadowed = unknown if _is_shadowed(judge, module.partition(".")[0]) else QUIET
     if module in having("runs_as_module"):
         found = rule_finding(module, arguments[1:])
         if found:
-            return found
+            return highest(found, shadowed)
     if module == "timeit":
         code = "\n".join(word for word in arguments[1:] if word[:1] != "-")
-        unknown = Finding(NETWORK, f"{name} -m timeit: runs code that is not inspected")
         return highest(unknown, inspect_code(judge, code), _inline(judge, name, "python", code, ()))
     if module == "json.tool":
         writes = len(json_files(arguments)) > 1
-        return Finding(WRITE, f"{name} -m json.tool: writes a file") if writes else QUIET
-    unknown = Finding(NETWORK, f"{name} -m {display(module, 30)}: runs a module that is not inspected")
+        return highest(Finding(WRITE, f"{name} -m json.tool: writes a file") if writes else QUIET, shadowed)
     return highest(unknown, *(inspect_code(judge, word) for word in arguments[1:]))
+
+
+def _is_shadowed(judge: Judge, module: str) -> bool:
+    """True if the folder of a line may hold a module, or one of Python's own that it imports: Python looks there first."""
+    known = {*(sys.stdlib_module_names - _NEVER_IMPORTED), module}
+    for folder in judge.paths.now("."):
+        try:
+            names = os.listdir(folder)
+        except OSError:
+            return True
+        for name in names:
+            stem, dot, _ = name.partition(".")
+            if stem in known and (
+                dot or os.path.lexists(os.path.join(folder, name, "__init__.py")) or stem == module
+            ):
+                return True
+    return False
 
 
 def by_arguments(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
