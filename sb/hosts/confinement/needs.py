@@ -137,7 +137,7 @@ NEEDS: tuple[Need, ...] = (
     Need("huggingface-cli hf", (".huggingface", ".cache/huggingface")),
     Need("sb", (), (HELPER,)),
     Need("tmux screen zellij", (), (TERMINALS,)),
-    Need("systemctl journalctl loginctl busctl dbus-send gdbus notify-send hostnamectl timedatectl", (), (SERVICES,)),
+    Need("systemctl journalctl loginctl busctl dbus-send gdbus notify-send hostnamectl timedatectl pm2 supervisorctl watchman mutagen", (), (SERVICES,)),
     Need("secret-tool keyring", (), (KEYRING,)),
     Need("ccache sccache", (), (), (".cache/ccache", ".ccache", ".cache/sccache")),
     Need("sudo doas pkexec su run0", outside="runs as another user"),
@@ -181,6 +181,8 @@ _LOOKS = {
     "nix": frozenset(
         "develop build flake shell run eval fmt path-info search log why-depends show-derivation repl".split()
     ),
+    "pm2": frozenset("ls list l status jlist logs describe show info".split()),
+    "supervisorctl": frozenset("status tail avail version".split()),
     "dpkg": frozenset("-l -L -s -S --list --listfiles --status --search".split()),
     **dict.fromkeys(_OF_TERMINALS, frozenset("ls list-sessions list-windows -V".split())),
 }

@@ -1,4 +1,4 @@
-"""Sockets that run things outside of confinement: terminals, containers, services, key agents, editors, our helper.
+"""Sockets that run things outside of confinement: terminals, containers, services, key agents, editors, displays, our helper.
 
 A read-only mount does not keep a command from connecting to a socket, so each one is masked unless the line uses it.
 Sockets without a path (the abstract ones of Linux) cannot be masked.
@@ -14,22 +14,38 @@ from glob import glob
 
 from sb.hosts.confinement.needs import DOCKER, GPG_AGENT, HELPER, KEYRING, SERVICES, SSH_AGENT, TERMINALS
 
-EDITORS, HOSTS = "editors", "hosts"
+EDITORS, HOSTS, DISPLAYS = "editors", "hosts", "displays"
 # Kind to paths; {user} is the user's number, {home} the home, {run} the folder of the user's own services.
 _PATHS: dict[str, tuple[str, ...]] = {
-    TERMINALS: ("/tmp/tmux-{user}", "/run/screen", "/var/run/screen", "{home}/.screen", "/tmp/zellij-{user}", "{run}/zellij", "{run}/wezterm", "/tmp/kitty-*", "/tmp/mykitty*"),
+    TERMINALS: ("/tmp/tmux-{user}", "/run/screen", "/var/run/screen", "{home}/.screen", "/tmp/zellij-{user}", "{run}/zellij", "{run}/wezterm", "/tmp/kitty-*", "/tmp/mykitty*",
+        "{run}/kitty-*", "{run}/Alacritty-*", "/tmp/Alacritty-*.sock", "{run}/foot*", "/tmp/tmate-{user}", "/tmp/screens", "{home}/.dtach", "/tmp/abduco", "/tmp/.abduco", "{home}/.abduco",
+    ),
     DOCKER: (
         "/run/docker.sock", "/var/run/docker.sock", "{run}/docker.sock", "{home}/.docker/run/docker.sock", "{home}/.docker/desktop/docker.sock",
         "/run/podman/podman.sock", "{run}/podman/podman.sock", "/run/containerd/containerd.sock", "/run/crio/crio.sock", "/run/buildkit/buildkitd.sock",
-        "{home}/.colima/*/docker.sock", "{home}/.rd/docker.sock", "{home}/.lima/*/sock/*.sock", "{home}/.orbstack/run/*.sock",
+        "{home}/.colima/*/docker.sock", "{home}/.rd/docker.sock", "{home}/.lima/*/sock/*.sock", "{home}/.lima/*/*.sock", "{home}/.orbstack/run/*.sock",
         "{home}/.local/share/containers/podman/machine/*.sock", "{home}/.local/share/containers/podman/machine/*/*.sock", "{run}/podman/*.sock", "/var/lib/lxd/unix.socket", "/var/snap/lxd/common/lxd/unix.socket",
         "/var/lib/incus/unix.socket", "/run/libvirt/libvirt-sock", "/run/snapd.socket",
     ),
-    SSH_AGENT: ("{run}/ssh-agent*", "{run}/openssh_agent", "{run}/keyring/ssh", "/tmp/ssh-*", "{home}/.1password/agent.sock", "{home}/.bitwarden-ssh-agent.sock", "{home}/.ssh/agent*"),
+    SSH_AGENT: ("{run}/ssh-agent*", "{run}/openssh_agent", "{run}/keyring/ssh", "/tmp/ssh-*", "{home}/.1password/agent.sock", "{home}/.bitwarden-ssh-agent.sock", "{home}/.ssh/agent*",
+        # Connections that are shared: who reaches one runs things on the other machine.
+        "{home}/.ssh/cm*", "{home}/.ssh/control*", "{home}/.ssh/master*", "{home}/.ssh/mux*", "{home}/.ssh/sockets", "{home}/.ssh/*@*", "/tmp/ssh_mux_*",
+    ),
     GPG_AGENT: ("{run}/gnupg", "{home}/.gnupg/S.*"),
     KEYRING: ("{run}/keyring", "{home}/.cache/keyring-*"),
-    SERVICES: ("{run}/bus", "{run}/systemd/private", "/run/dbus/system_bus_socket", "/run/systemd/private", "/run/systemd/io.systemd.*"),
-    EDITORS: ("{run}/vscode-*", "/tmp/vscode-*", "{run}/emacs", "/tmp/emacs{user}", "{run}/nvim.*", "/tmp/nvim*"),
+    SERVICES: ("{run}/bus", "{run}/systemd/private", "/run/dbus/system_bus_socket", "/run/systemd/private", "/run/systemd/io.systemd.*",
+        "{home}/.pm2/*.sock", "/tmp/supervisor.sock", "/run/supervisor.sock", "/run/supervisor/*.sock", "/run/supervisord.sock", "{home}/.local/share/supervisor.sock",
+        "{home}/.local/state/watchman", "/tmp/*-state/sock", "/tmp/.watchman.*", "/usr/local/var/run/watchman", "/opt/facebook/watchman/var/run/watchman",
+        "{home}/.mutagen/daemon/daemon.sock", "/tmp/process-compose-*.sock",
+    ),
+    EDITORS: ("{run}/vscode-*", "/tmp/vscode-*", "{run}/emacs", "/tmp/emacs{user}", "{run}/nvim.*", "/tmp/nvim*",
+        "{home}/.emacs.d/server", "{home}/.config/emacs/server", "{home}/.cache/nvim/*.pipe", "{home}/.cache/nvim/*.sock", "{run}/kakoune", "/tmp/kakoune-{user}", "{home}/.local/share/zed/*.sock", "{home}/.vscode-server/*.sock", "{home}/.local/share/jupyter/runtime/*.sock",
+    ),
+    # Those of a person's seat: who reaches one may type into a window. A display that a command makes has a higher number.
+    DISPLAYS: (
+        "/tmp/.X11-unix/X0", "/tmp/.X11-unix/X1", "{run}/wayland-*", "{run}/sway-ipc.*", "/tmp/sway-ipc.*", "{run}/i3", "/tmp/i3-*.*", "{run}/hypr", "/tmp/hypr", "/tmp/bspwm*-socket",
+        "{home}/.config/mpv/socket", "/tmp/mpvsocket", "/tmp/mpv-socket",
+    ),
     HOSTS: ("/tmp/cc-socks",),
 }  # fmt: skip
 # Variables of the host that name another one.
