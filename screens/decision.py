@@ -292,6 +292,12 @@ class TwoSteps(Dialog[Answer]):
         else:
             self.say_wrong(f"{self.nothing}: type {self.word}, or press esc")
 
+    @on(Input.Changed, "#word")
+    def _word_changed(self, message: Input.Changed) -> None:
+        """Say at once that a key such as `y` decides nothing where a word has to be typed."""
+        wrong = not self.word.startswith(message.value.strip())
+        self.say_wrong(f"type {self.word}, then enter; nothing else confirms this" if wrong else "")
+
     @on(Confirmation.Pressed)
     def _confirm(self) -> None:
         """Decide, once all of it was on the screen."""

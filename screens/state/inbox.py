@@ -101,6 +101,11 @@ class InboxLines:
         """The lines of what was decided."""
         return frozenset(self._numbers[key] for key in self._outcomes) - self._entry_at.keys()
 
+    def outcome(self, number: int | None) -> str:
+        """What came of the decision about a line; "" where it still waits."""
+        found = (text for key, (_, text) in self._outcomes.items() if self._numbers[key] == number)
+        return next(found, "") if number in self.decided else ""
+
     def group(self, number: int | None) -> Group | None:
         """The group whose own line this is."""
         return self._group_at.get(number or 0)
@@ -175,7 +180,7 @@ def _outcome_row(need: Need | None, text: str) -> Row:
     word, _, rest = text.partition(": ")
     state, sentence = (word.lower(), rest) if word.isalpha() else ("done", text)
     about = need.object if need else ""
-    cells = (Cell(state, "soft"), Cell(sentence if about in sentence else f"{about}: {sentence}", "soft"))
+    cells = (Cell(state, "soft"), Cell(sentence if about in sentence else f"{sentence} · {about}", "soft"))
     return Row(cells, columns=(NEED.columns["list"][0], Column(cut=Cut.END)))
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from sb.screens.decision import DecisionScreen
+from sb.screens.inbox import InboxScreen
 from sb.screens.killing import KillScreen
 from textual.pilot import Pilot
 from textual.widgets import Input
 
 from sb.kernel.authority.signing import Label
 from tests.screens.conftest import Agents, Console
-from tests.screens.steps import give
+from tests.screens.steps import ask, give
 from tests.screens.test_deciding import PASSPHRASE, enrol
 
 ADA = Label("ada")
@@ -239,3 +242,40 @@ def test_hostile_names_are_shown_and_do_nothing(agents: Agents, console: Console
 
     console(script)
     assert not agents.call("notes.append", {"text": "x"}, agent=hostile).success
+
+
+def test_after_a_stop_is_lifted_the_cursor_goes_to_the_next_one_and_from_the_last_nowhere(
+    agents: Agents, console: Console
+) -> None:
+    agents.pay()
+    for agent in ("clerk", "scribe"):
+        agents.clock.time += 1
+        agents.runtime.kill.throw("agent", agent, ADA, "drill")
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.shows(pilot, "agent clerk: drill")
+        for lifted, left in (("agent:scribe", ["agent:clerk"]), ("agent:clerk", [])):
+            await console.point(pilot, lifted)
+            await ask(console, pilot, "L")
+            await give(console, pilot, "over")
+            await console.press(pilot, "y")
+            await console.until(pilot, partial(_is_left, agents, left))
+            await console.settle(pilot)
+            section = console.app.section
+            assert isinstance(section, InboxScreen)
+            assert "bank.pay" not in console.detail()
+            if left:
+                assert section.handler is not None
+                assert section.handler.reference == left[0]
+            else:
+                assert "agent:clerk may go on, says" in console.detail()
+                assert "Stop" not in console.text()
+                assert section.handler is None
+                await console.press(pilot, "a")
+                assert not isinstance(console.app.screen, DecisionScreen)
+
+    console(script)
+
+
+def _is_left(agents: Agents, names: list[str]) -> bool:
+    return killed(agents) == names
