@@ -279,3 +279,57 @@ def test_after_a_stop_is_lifted_the_cursor_goes_to_the_next_one_and_from_the_las
 
 def _is_left(agents: Agents, names: list[str]) -> bool:
     return killed(agents) == names
+
+
+def test_that_an_agent_is_stopped_is_said_on_the_first_line_in_the_counts_and_in_agents(
+    agents: Agents, console: Console
+) -> None:
+    agents.pay()
+    agents.work(1, agent="scribe")
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.settle(pilot)
+        assert "stopped" not in console.text()
+        agents.runtime.kill.throw("agent", "scribe", ADA, "writes to the wrong people")
+        await console.shows(pilot, "Needs you 2")
+        await console.shows(pilot, "Inbox·2")
+        assert "1 stopped" in console.text().split("\n")[0]
+        await console.press(pilot, "slash", *"bank", "enter")
+        await console.shows(pilot, "Needs you 1")
+        assert "hides 1" in console.text()
+        await console.press(pilot, "2")
+        await console.shows(pilot, "1 stopped · last seen")
+        rows = console.squeezed().split("\n")
+        assert any("scribe" in row and "stopped" in row for row in rows)
+        assert not any("clerk" in row and "stopped" in row for row in rows)
+        assert "1 stopped" in rows[0]
+        agents.runtime.kill.throw("global", "", ADA, "drill")
+        await console.until(pilot, lambda: "all stopped" in console.text().split("\n")[0])
+
+    console(script)
+
+
+def test_a_stopped_agent_is_let_go_on_where_agents_are_listed(agents: Agents, console: Console) -> None:
+    agents.work(1, agent="scribe")
+    agents.clock.time += 60
+    agents.work(1)
+    for reason in ("drill", "drill again"):
+        agents.clock.time += 1
+        agents.runtime.kill.throw("agent", "scribe", ADA, reason)
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.visit(pilot, "agents")
+        await console.settle(pilot)
+        assert "L lift" not in console.text()
+        await console.press(pilot, "L")
+        await console.says(pilot, "this agent is not stopped")
+        await console.press(pilot, "down")
+        await console.shows(pilot, "L lift")
+        await ask(console, pilot, "L")
+        assert "agent:scribe" in console.text()
+        await give(console, pilot, "over")
+        await console.press(pilot, "y")
+        await console.until(pilot, partial(_is_left, agents, []))
+        await console.until(pilot, lambda: "stopped" not in console.text().split("\n")[0])
+
+    console(script)
