@@ -158,7 +158,6 @@ ACTIONS = (
         "inbox",
         "contracts",
         "memory",
-        footer=False,
     ),
     _deciding(
         "mark_all",

@@ -37,6 +37,9 @@ DIALOG_CSS = """
 .dialog .gap { margin-top: 1; }
 .dialog .wrong { color: $danger; text-style: bold; display: none; }
 .dialog .hint { color: $soft; margin-top: 1; }
+.dialog .hint.-decides { color: $accent; text-style: bold; }
+.dialog .field { margin-top: 1; }
+.dialog .field Input { width: 1fr; margin-top: 0; }
 .dialog .title { text-style: bold; }
 """
 

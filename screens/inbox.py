@@ -234,6 +234,10 @@ class InboxScreen(Filtering, Handled, Waiting):
         else:
             super().action_mark()
 
+    @property
+    def can_mark(self) -> bool:
+        return self.handler is not None and self.handler.several
+
     def waiting(self) -> Sequence[int]:
         """The lines of the kind under the cursor, where such are decided together."""
         handler = self.deciding

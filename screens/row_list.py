@@ -183,7 +183,8 @@ class RowList(Toned, can_focus=True):
         self, row: Row, base: Style, sign: Style, at_cursor: bool = False, marked: bool = False
     ) -> Strip:
         width = self.size.width - self.show_vertical_scrollbar  # which would be painted over the last cell
-        segments = [Segment("▌" if at_cursor else " ", sign), Segment("●" if marked else " ", sign)]
+        fold = "" if row.fold is None or row.depth else "▾" if row.fold else "▸"
+        segments = [Segment("▌" if at_cursor else " ", sign), Segment("●" if marked else fold or " ", sign)]
         if row.heading:
             text = fit(row.texts[0], width - 2)
             segments = [Segment(f" {text}", base + self.look("strong"))]
@@ -198,8 +199,8 @@ class RowList(Toned, can_focus=True):
         return Strip(segments).adjust_cell_length(self.size.width, base)
 
     def _indent(self, row: Row, base: Style) -> list[Segment]:
-        """The indent of a tree's line, with its fold mark."""
-        glyph = "" if row.fold is None else "▾ " if row.fold else "▸ "
+        """The indent of a tree's line, with its fold mark; one at the left has that beside its mark."""
+        glyph = "" if row.fold is None or not row.depth else "▾ " if row.fold else "▸ "
         text = INDENT * row.depth + glyph
         return [Segment(text, base + self.look("soft"))] if text else []
 

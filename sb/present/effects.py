@@ -139,6 +139,11 @@ def effect_tier(word: str, safety_class: str) -> int:
     return _DESTROYS if tier == _PAYS and safety_class == SafetyClass.DESTRUCTIVE else tier
 
 
+def is_grave(word: str) -> bool:
+    """True for an effect that leaks a credential or destroys something."""
+    return _TIER.get(word, CHANGES) <= _DESTROYS
+
+
 def mcp_tool(name: str) -> tuple[str, str]:
     """The server and the tool in a host's name of it; "" for the server of any other."""
     named = _MCP_NAME.fullmatch(name)
