@@ -236,7 +236,8 @@ class InboxScreen(Filtering, Handled, Waiting):
 
     @property
     def can_mark(self) -> bool:
-        return self.handler is not None and self.handler.several
+        several = self.handler is not None and self.handler.several
+        return several and (len(self.lines.keys) > 1 or bool(self.rows.listing.marked))
 
     def waiting(self) -> Sequence[int]:
         """The lines of the kind under the cursor, where such are decided together."""

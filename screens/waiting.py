@@ -58,7 +58,7 @@ class Waiting(Deciding):
     @property
     def can_mark(self) -> bool:
         """True if what the cursor is on can be decided together with others."""
-        return self.rows.listing.current in self.waiting()
+        return len(self.rows.listing.keys) > 1 and self.rows.listing.current in self.waiting()
 
     def action_mark(self) -> None:
         self.rows.mark()

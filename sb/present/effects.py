@@ -26,7 +26,7 @@ _PHRASES: dict[str, str] = {
     SafetyClass.READ_ONLY: "only reads",
     SafetyClass.LOCAL_WRITE: "writes on this machine",
     SafetyClass.NETWORK: "reaches other machines",
-    SafetyClass.DESTRUCTIVE: "destructive: hard or impossible to take back",
+    SafetyClass.DESTRUCTIVE: "hard or impossible to take back, so a person approves it",
 }
 _NAMED = re.compile(r"[^\s,;:()\"']*[/.~@_$-][^\s,;:()\"']*")  # a path, a host, an option: no word of prose
 _SHORTEST_NAME = 4

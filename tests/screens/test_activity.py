@@ -20,7 +20,7 @@ from tests.conftest import CommandLine
 from tests.screens import shop
 from tests.screens.conftest import Agents, Console
 from tests.screens.shop import Bank
-from tests.screens.steps import SHIPPED, done, escalate, give
+from tests.screens.steps import SHIPPED, ask, dialog, done, escalate, give
 from tests.screens.test_deciding import ADA
 from tests.screens.test_recovery import decide, detail, in_doubt, open_changes, state
 
@@ -246,5 +246,18 @@ def test_a_file_that_cannot_be_written_is_said(
         (tmp_path / f"activity-{stamp(agents)}.jsonl").mkdir()
         await console.press(pilot, "3", "E", "enter")
         await console.says(pilot, "File exists")
+
+    console(script)
+
+
+def test_what_the_dry_run_says_stands_before_the_ids_in_the_dialog(agents: Agents, console: Console) -> None:
+    done(agents)
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.visit(pilot, "changes")
+        await console.settle(pilot)
+        await ask(console, pilot, "u")
+        text = dialog(console)
+        assert text.index("Dry run") < text.index("Undoes") < text.index("Call")
 
     console(script)

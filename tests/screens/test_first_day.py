@@ -163,3 +163,14 @@ def test_the_second_step_says_its_key_louder_than_the_first(agents: Agents, cons
         assert keys.styles.text_style.bold
 
     console(script)
+
+
+def test_effect_says_why_a_call_waits(agents: Agents, console: Console) -> None:
+    agents.pay()
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.shows(pilot, "Needs you 1")
+        assert "take back, so a person approves it" in " ".join(console.detail().split())
+        assert "space mark" not in console.text(), "one alone is not marked"
+
+    console(script)
