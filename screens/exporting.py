@@ -32,7 +32,7 @@ def export(section: Section, seqs: Sequence[int]) -> None:
 
     def chosen(number: int | None) -> None:
         if number is not None:
-            section.read("export", lambda: written(FORMATS[number]), told)
+            section.read("export", lambda: written(FORMATS[number]), report)
 
     def written(format_: str) -> tuple[str, Path]:
         text = "".join(event_file(section.records.log("export"), seqs, format_))
@@ -45,7 +45,7 @@ def export(section: Section, seqs: Sequence[int]) -> None:
                 raise UsageError(f"not exported to {path}: {error.strerror}") from error
         return text, path
 
-    def told(found: tuple[str, Path]) -> None:
+    def report(found: tuple[str, Path]) -> None:
         text, path = found
         if web:
             section.app.deliver_text(io.StringIO(text), save_filename=path.name)

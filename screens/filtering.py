@@ -24,7 +24,7 @@ DEBOUNCE_S = 0.08
 
 
 def _remedy_first(error: UsageError) -> str:
-    """What to type, then what is wrong."""
+    """The remedy, then the fault."""
     hint = (
         error.hint
         if error.hint.startswith(("keys:", "such as", "one of", "words"))

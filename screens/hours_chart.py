@@ -47,8 +47,8 @@ class HoursChart(PlotextPlot):
         width, height = self.size
         calls, x = plot.subplot(1, 1) if cost else plot, list(range(-last, 1))
         amiss = [f"{sum(part)} {name}" for name, part in zip(PARTS, (ran, asked, refused), strict=True)][1:]
-        said = [text for text in amiss if not text.startswith("0 ")]
-        calls.title(", ".join([f"{agent}: calls an hour", *said]))  # a legend would lie over the bars
+        parts = [text for text in amiss if not text.startswith("0 ")]
+        calls.title(", ".join([f"{agent}: calls an hour", *parts]))  # a legend would lie over the bars
         calls.stacked_bar(x, [ran, asked, refused], color=colors, width=0.8)
         top = max(1, *map(sum, zip(ran, asked, refused, strict=True)))
         calls.ylim(0, top)

@@ -104,7 +104,7 @@ class InboxLines:
         return frozenset(self._numbers[key] for key in self._outcomes) - self._entry_at.keys()
 
     def outcome(self, number: int | None) -> str:
-        """What came of the decision about a line; "" where it still waits."""
+        """The outcome of the decision about a line; "" where it still waits."""
         found = (text for key, (_, text) in self._outcomes.items() if self._numbers[key] == number)
         return next(found, "") if number in self.decided else ""
 

@@ -28,16 +28,16 @@ def pay(agents: Agents, amount: int, currency: str = "eur", to: str = "acme") ->
 
 
 @pytest.mark.parametrize(
-    ("currency", "said"), [("eur", "48 012 EUR, up to 48 000"), ("", "48 012, up to 48 000")]
+    ("currency", "text"), [("eur", "48 012 EUR, up to 48 000"), ("", "48 012, up to 48 000")]
 )
 def test_a_group_of_payments_shows_the_largest_and_their_sum(
-    agents: Agents, console: Console, currency: str, said: str
+    agents: Agents, console: Console, currency: str, text: str
 ) -> None:
     for amount in (48_000, 12):
         pay(agents, amount, currency)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.shows(pilot, f"· 2 · {said}")
+        await console.shows(pilot, f"· 2 · {text}")
         await console.press(pilot, "enter", "down")
         unit = "EUR" if currency else "(its contract declares no currency)"
         assert f"Amount 48 000 {unit}" in console.detail()
@@ -67,11 +67,11 @@ def test_what_is_wrong_with_a_filter_stands_whole_below_it_with_the_remedy_first
         assert isinstance(section, Filtering)
         wrong = section.query_one("#filter-wrong", Static)
         assert wrong.region.y == section.query_one("#filter").region.bottom
-        said = str(wrong.content)
-        assert said.startswith("keys: by, since, until, state, agent")
-        assert said.endswith("""no key 'verdict' (did you mean "state"?)""")
+        text = str(wrong.content)
+        assert text.startswith("keys: by, since, until, state, agent")
+        assert text.endswith("""no key 'verdict' (did you mean "state"?)""")
         shown = " ".join(console.text().split())
-        assert said in shown
+        assert text in shown
         await console.press(pilot, "escape")
         assert not wrong.display
 
