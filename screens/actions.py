@@ -149,6 +149,7 @@ ACTIONS = (
         "protect", "P", "protect", "Keep a memory from being forgotten, or no longer.", "memory", footer=False
     ),
     _deciding("lift", "L", "lift", "Lift the stop that the cursor is on.", "inbox"),
+    _deciding("lift", "L", "lift", "Lift the newest stop of this agent.", "agents"),
     _deciding(
         "mark",
         "space",
@@ -157,7 +158,6 @@ ACTIONS = (
         "inbox",
         "contracts",
         "memory",
-        footer=False,
     ),
     _deciding(
         "mark_all",

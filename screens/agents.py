@@ -97,7 +97,8 @@ class AgentsScreen(Handled, TabView):
         self.detail.show(self.handler.document(), same_record=shown == self._shown)
         self._shown = shown
         if page is not None:
-            self.query_one(HoursChart).show(page.hours, page.cost)
+            agent = self.handler.line.agent if self.handler.line else ""
+            self.query_one(HoursChart).show(agent, page.hours, page.cost)
         self.show_keys()
 
     @on(Panel.Viewed, "#page")
@@ -106,7 +107,13 @@ class AgentsScreen(Handled, TabView):
 
     def summary(self) -> str:
         hidden = self._seen.seen - len(self._lines)
-        parts = (f"{self._seen.working} at work", self._order, f"{hidden} more not listed" if hidden else "")
+        stopped = sum(line.stopped for line in self._lines.values())
+        parts = (
+            f"{self._seen.working} at work",
+            f"{stopped} stopped" if stopped else "",
+            self._order,
+            f"{hidden} more not listed" if hidden else "",
+        )
         return " · ".join(filter(None, parts))
 
     def action_sort(self) -> None:

@@ -19,7 +19,7 @@ from sb.screens.locking import LOCK, LOCK_HELP, NOTHING_TO_LOCK, KeyLock
 from sb.screens.panel import Shares
 from sb.screens.section import Section
 from sb.screens.state.last_places import LastPlaces
-from sb.screens.state.records import NOBODY, UNSIGNED, Look, Records
+from sb.screens.state.records import NOBODY, UNSIGNED, Look, Records, Standing, active_stops
 from sb.screens.style_sheet import ConsoleStyleSheet
 from sb.screens.terminal_driver import TerminalDriver
 from sb.screens.theme import DARK, LIGHT, theme
@@ -31,7 +31,6 @@ from textual.screen import Screen
 from textual.worker import get_current_worker
 
 from sb.base.fitting import short_span
-from sb.base.sources import iso
 from sb.base.text import plain
 
 if TYPE_CHECKING:
@@ -113,6 +112,7 @@ class ConsoleApp(KeysInOrder):
         self.operator = operator
         self.view_counts: dict[str, int] = {}  # how many records each view has, as far as it was read
         self.inbox: Sequence[Group] | None = None  # what waits, once it was read
+        self.standing = Standing()
         self.last_places = LastPlaces(records.config.home, read_only=read_only)
         self._counted_at: float | None = None
         self.shares = Shares()
@@ -146,9 +146,7 @@ class ConsoleApp(KeysInOrder):
 
     def on_key(self, event: events.Key) -> None:
         """A key that was on its way to a list when a dialog opened over it belongs to the dialog."""
-        type_ahead = getattr(
-            self.screen, "type_ahead", None
-        )  # the module of dialogs is not imported for the first screen
+        type_ahead = getattr(self.screen, "type_ahead", None)  # the first screen imports no dialogs
         if type_ahead is not None:
             type_ahead(event)
 
@@ -189,8 +187,7 @@ class ConsoleApp(KeysInOrder):
 
     @property
     def _has_signer(self) -> bool:
-        """True once something was decided; its modules are not imported before."""
-        return "signer" in vars(self)
+        return "signer" in vars(self)  # once something was decided; its modules are not imported before
 
     @cached_property
     def signer(self) -> Signer:
@@ -241,11 +238,15 @@ class ConsoleApp(KeysInOrder):
             self.section.show_status()
             self.section.show_inbox(groups)
         self.call_after_refresh(self._counted_once.set)
+        if self.section is not None:  # once these rows are painted
+            read = partial(active_stops, self.records)
+            self.call_after_refresh(self.section.read, "stops", read, self.standing.take)
 
     @property
     def needs(self) -> Mapping[str, int]:
         """Counts of what needs you, by place."""
-        return {"inbox": sum(len(group.entries) for group in self.inbox or ())}
+        waiting = sum(len(group.entries) for group in self.inbox or ())
+        return {"inbox": waiting + self.standing.count}
 
     def _all_sections(self) -> list[Section]:
         stacks = self._screen_stacks.values()
@@ -284,6 +285,7 @@ class ConsoleApp(KeysInOrder):
         """The freshness of what is on screen."""
         age = self.records.clock.monotonic() - self._read_at
         words = [("read-only", "bold")] if self.read_only else []
+        words += [(self.standing.word, "bold $danger")] if self.standing.word else []
         if self.operators.trouble:
             words.append((plain(self.operators.trouble, one_line=True), "$warn"))
         elif self.who:
@@ -329,10 +331,6 @@ class ConsoleApp(KeysInOrder):
 
         note = "Your key signs what you decide. Its passphrase is asked for once, with the first decision."
         self.push_screen(ChoiceScreen("Who decides?", names, note), chosen)
-
-    def time_of_day(self) -> str:
-        """Now, UTC."""
-        return iso(self.records.clock.now())[11:19]
 
     def allows(self, action: Action) -> bool:
         """True if it can be done in this console at all."""

@@ -60,6 +60,7 @@ class Deciding(Section):
         from sb.screens.dialogs import WorkingScreen  # not before the first screen is there
 
         self._working = WorkingScreen(self._take_late)
+        self._working.typed, self._typed_ahead = self._typed_ahead, ""
         self.app.push_screen(self._working)
 
     def prepare(self, work: Callable[[], Result], done: Callable[[Result], None]) -> None:
@@ -79,12 +80,14 @@ class Deciding(Section):
 
     def _take_late(self, event: events.Key) -> None:
         """A character that came between the end of the work and the dialog about it."""
-        from sb.screens.dialogs import Dialog  # not before the first screen is there
+        from sb.screens.dialogs import Dialog, text_of  # not before the first screen is there
 
         if isinstance(self.app.screen, Dialog):
             self.app.screen.type_ahead(event)
+        elif self._working:
+            self._working.typed += text_of(event)
         else:
-            self._typed_ahead += event.character or ""
+            self._typed_ahead += text_of(event)
 
     def _forget_typed(self) -> None:
         self._typed_ahead = ""

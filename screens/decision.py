@@ -165,12 +165,9 @@ class TwoSteps(Dialog[Answer]):
     def compose(self) -> ComposeResult:
         with Area(classes="dialog", id="dialog"):
             yield from self.about()
-            yield Input(
-                placeholder="reason, recorded with the decision",
-                id="reason",
-                classes="first",
-                select_on_focus=False,
-            )
+            with Horizontal(classes="item field first"):
+                yield Static("Reason", classes="label")
+                yield Input(placeholder="recorded with the decision", id="reason", select_on_focus=False)
             yield fact("Reason", "", id="given", classes="second gap")
             if self.signature:
                 yield fact(*self.signature, classes="second")
@@ -258,10 +255,11 @@ class TwoSteps(Dialog[Answer]):
         else:
             keys = f"y {self.verb} · {self.more_keys}esc goes back"
         if self.unseen and not self.refused:
-            keys = f"pgdn reads on · {'enter goes on' if not self._confirming else 'esc goes back'}"
+            keys = f"pgdn reads on · esc {'goes back' if self._confirming else 'closes'}"
         if keys != self._keys:
             self._keys = keys
             self.query_one("#confirm", Static).update(keys)
+            self.query_one("#confirm").set_class(self._confirming and not self.unseen, "-decides")
 
     def type_ahead(self, event: events.Key) -> None:
         if not self._confirming:
@@ -274,6 +272,8 @@ class TwoSteps(Dialog[Answer]):
             self.say_wrong(self.refused)
         elif not self._reason:
             self.say_wrong(self.needs_reason)
+        elif self.unseen:
+            self.say_wrong(self._lines_unseen())
         elif self.ready():
             self.query_one("#given", Static).update(safe(self._reason, one_line=True))
             self.query_one("#consequence", Static).update(safe(self.consequence))
@@ -292,16 +292,25 @@ class TwoSteps(Dialog[Answer]):
         else:
             self.say_wrong(f"{self.nothing}: type {self.word}, or press esc")
 
+    @on(Input.Changed, "#word")
+    def _word_changed(self, message: Input.Changed) -> None:
+        """Say at once that a key such as `y` decides nothing where a word has to be typed."""
+        wrong = not self.word.startswith(message.value.strip())
+        self.say_wrong(f"type {self.word}, then enter; nothing else confirms this" if wrong else "")
+
     @on(Confirmation.Pressed)
     def _confirm(self) -> None:
         """Decide, once all of it was on the screen."""
         unseen = self.unseen
         if unseen is None or unseen:
-            lines = f"{unseen or 'some'} {'line was' if unseen == 1 else 'lines were'}"
-            self.say_wrong(f"{lines} not on the screen: pgdn, pgup")
+            self.say_wrong(self._lines_unseen())
             return
         self._drafts[self._key] = self._reason
         self.dismiss(self.answer(self._reason))
+
+    def _lines_unseen(self) -> str:
+        lines = f"{self.unseen or 'some'} {'line was' if self.unseen == 1 else 'lines were'}"
+        return f"{lines} not on the screen: pgdn, pgup"
 
     def action_cancel(self) -> None:
         """Go back one step; from the first one leave, and keep the reason for the next time."""

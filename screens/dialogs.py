@@ -37,8 +37,21 @@ DIALOG_CSS = """
 .dialog .gap { margin-top: 1; }
 .dialog .wrong { color: $danger; text-style: bold; display: none; }
 .dialog .hint { color: $soft; margin-top: 1; }
+.dialog .hint.-decides { color: $accent; text-style: bold; }
+.dialog .field { margin-top: 1; }
+.dialog .field Input { width: 1fr; margin-top: 0; }
 .dialog .title { text-style: bold; }
 """
+
+
+ENTERED = "\n"  # in what was typed ahead: it goes on from the first step, and what follows is dropped
+
+
+def text_of(event: events.Key) -> str:
+    """The text that a key adds to what is typed ahead; "" for none."""
+    if event.key == "enter":
+        return ENTERED
+    return event.character or "" if event.is_printable else ""
 
 
 class Dialog(ModalScreen[Answer]):
@@ -55,21 +68,25 @@ class Dialog(ModalScreen[Answer]):
     def on_mount(self) -> None:
         first = self.query(Input).first()
         first.focus()
-        first.insert_text_at_cursor(self._ahead)
+        text, entered, _ = self._ahead.partition(ENTERED)
+        first.insert_text_at_cursor(text)
         self._asking = True
+        if entered:
+            self.call_after_refresh(first.action_submit)
 
     def on_key(self, event: events.Key) -> None:
         self.type_ahead(event)
 
     def type_ahead(self, event: events.Key) -> None:
         """Put a key that no field took, because it came before the dialog was there, into the first field."""
-        if not event.is_printable or not event.character:
+        text = text_of(event)
+        if not text or (self._asking and text == ENTERED):  # which the field takes by its own binding
             return
         event.stop()
         if self._asking:
-            self.query(Input).first().insert_text_at_cursor(event.character)
+            self.query(Input).first().insert_text_at_cursor(text)
         else:
-            self._ahead += event.character
+            self._ahead += text
 
     def say_wrong(self, text: str) -> None:
         """Show the fault that keeps this dialog from going on; "" for none."""
@@ -137,12 +154,12 @@ class WorkingScreen(ModalScreen[None]):
 
     def type_ahead(self, event: events.Key) -> None:
         """Keep a character, for the dialog that comes next."""
-        if event.is_printable and event.character:
+        if text := text_of(event):
             event.stop()
             if self._over:
                 self._late(event)
             else:
-                self.typed += event.character
+                self.typed += text
 
     def action_finish(self) -> None:
         self.finish()
@@ -174,7 +191,9 @@ class PassphraseScreen(Dialog[str | None]):
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="dialog", can_focus=False):
             yield Static(safe(self._prompt), classes="title")
-            yield Input(self._typed, password=True, id="passphrase", select_on_focus=False)
+            yield Input(
+                self._typed.partition(ENTERED)[0], password=True, id="passphrase", select_on_focus=False
+            )
             yield Static("It stays unlocked until it locks again or the console closes.")
             yield KeyHint("enter unlocks · esc cancels", classes="hint")
 

@@ -9,7 +9,10 @@ from pathlib import Path
 from sb.screens.choosing import ChoiceScreen
 from sb.screens.section import Section
 
+from sb.base.files import write_atomic
+from sb.base.sources import iso
 from sb.base.text import counted
+from sb.errors import UsageError
 from sb.present.event_files import FORMATS, event_file
 
 CHOICES = ("JSON lines, with payloads and hashes", "CSV: who, what and when")
@@ -25,20 +28,31 @@ def export(section: Section, seqs: Sequence[int]) -> None:
         section.console_app.say("nothing to export: no row fits the filter")
         return
 
+    web, folder = section.app.is_web, Path.cwd()
+
     def chosen(number: int | None) -> None:
         if number is not None:
-            log, format_ = section.records.log, FORMATS[number]
-            section.read(
-                "export",
-                lambda: ("".join(event_file(log("export"), seqs, format_)), Path.cwd()),
-                lambda found: deliver(*found, "jsonl" if format_ == "json" else format_),
-            )
+            section.read("export", lambda: written(FORMATS[number]), report)
 
-    def deliver(text: str, folder: Path, suffix: str) -> None:
-        name = f"activity-{section.console_app.time_of_day().replace(':', '')}.{suffix}"
-        section.app.deliver_text(io.StringIO(text), save_directory=folder, save_filename=name)
+    def written(format_: str) -> tuple[str, Path]:
+        text = "".join(event_file(section.records.log("export"), seqs, format_))
+        stamp = iso(section.records.clock.now())[:19].replace(":", "").replace("T", "-")
+        path = folder / f"activity-{stamp}.{'jsonl' if format_ == 'json' else format_}"
+        if not web:
+            try:
+                write_atomic(path, text.encode(), replace=False)
+            except OSError as error:
+                raise UsageError(f"not exported to {path}: {error.strerror}") from error
+        return text, path
+
+    def report(found: tuple[str, Path]) -> None:
+        text, path = found
+        if web:
+            section.app.deliver_text(io.StringIO(text), save_filename=path.name)
+        else:
+            section.console_app.say(f"wrote {counted(len(seqs), 'row')} to {path}")
 
     note = (
-        "The file is written to the folder in which the console was started; in a browser it is downloaded."
+        "In a browser the file is downloaded." if web else f"The file is written to {folder}, for you alone."
     )
     section.app.push_screen(ChoiceScreen(f"Export {counted(len(seqs), 'row')}", CHOICES, note), chosen)

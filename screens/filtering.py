@@ -5,11 +5,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING
 
+from sb.screens.reading import safe
 from sb.screens.section import Section
 from textual import on
+from textual.containers import Vertical
 from textual.events import ScreenResume
 from textual.timer import Timer
-from textual.widgets import Input
+from textual.widget import Widget
+from textual.widgets import Input, Static
 
 from sb.errors import UsageError
 from sb.operator.saved_filters import SavedFilter
@@ -20,10 +23,22 @@ if TYPE_CHECKING:
 DEBOUNCE_S = 0.08
 
 
+def _remedy_first(error: UsageError) -> str:
+    """The remedy, then the fault."""
+    hint = (
+        error.hint
+        if error.hint.startswith(("keys:", "such as", "one of", "words"))
+        else f"such as {error.hint}"
+    )
+    return f"{hint} · {error.message.removeprefix('filter: ')}"
+
+
 class Filtering(Section):
     """A section with a filter over its list."""
 
     DEFAULT_CSS = """
+    Filtering #filter-bar { height: auto; }
+    Filtering #filter-wrong { display: none; height: auto; max-height: 3; padding: 0 1; color: $danger; }
     Filtering #filter { display: none; height: 1; border: none; padding: 0 1; background: $raised; }
     Filtering #filter:focus { border: none; }
     Filtering #filter.-open { display: block; }
@@ -34,9 +49,13 @@ class Filtering(Section):
     filter_text = ""
     _trouble = ""  # of what was typed last
 
-    def filter_box(self, hint: str) -> Input:
-        """The box, for the top of the body."""
-        return Input(placeholder=hint, id="filter", select_on_focus=False)
+    def filter_box(self, hint: str) -> Widget:
+        """The box, for the top of the body; below it stands what is wrong with its text."""
+        return Vertical(
+            Input(placeholder=hint, id="filter", select_on_focus=False),
+            Static("", id="filter-wrong"),
+            id="filter-bar",
+        )
 
     @abstractmethod
     def filter_changed(self) -> None:
@@ -116,13 +135,17 @@ class Filtering(Section):
         try:
             self.filter_changed()
         except UsageError as error:  # most are typed to their end: the rows stay until then
-            self.filter_text, self._trouble = before, f"{error.message} ({error.hint})"
+            self.filter_text, self._trouble = before, _remedy_first(error)
         else:
             self._last.put(self._kept_as, text=self.filter_text)
         self.show_status()
 
-    def waiting_text(self) -> str:
-        return self._trouble or super().waiting_text()
+    def show_status(self) -> None:
+        super().show_status()
+        for wrong in self.query("#filter-wrong").results(Static):
+            if wrong.display or self._trouble:
+                wrong.display = bool(self._trouble)
+                wrong.update(safe(self._trouble))
 
     def find(self, reference: str) -> None:
         """Filter by this, as if it had been typed."""

@@ -33,6 +33,8 @@ NONE_HERE = {
     "reveal": "nothing is hidden here",
     "choose": "there is nothing to choose from here",
 }
+# What needs the record itself; the others read theirs for the dialog.
+WITH_RECORD = ("undo", "undo_run", "settle", "try_out", "lift")
 TOGETHER = ("approve", "deny", "take_away")  # what marked records are decided by, all at once
 
 
@@ -105,13 +107,28 @@ class Handled(Deciding):
 
     def do(self, name: str) -> None:
         """Let the handler do the action of this id, if the record's kind has it."""
-        act = getattr(self.handler_for(name), name, None)
-        if act is None:
+        handler = self.handler_for(name)
+        act = getattr(handler, name, None)
+        if handler is not None and act is not None and name in WITH_RECORD and not handler.was_loaded:
+            self.prepare(
+                lambda: handler.load(handler.reference), lambda item: self._do_with(handler, name, item)
+            )
+        elif act is None:
             self.console_app.say(NONE_HERE[name])
         elif name in ("reveal", "choose"):
             act()
         else:
             act(self.marked_references() if name in TOGETHER else ())
+
+    def _do_with(self, handler: Handler[Any], name: str, item: Any) -> None:
+        """Do the action now that the record is there that the cursor came to with the key before."""
+        handler.item = item
+        handler.was_read()
+        self.show_detail()
+        if item is None:
+            self.console_app.say(NONE_HERE[name])
+        else:
+            getattr(handler, name)(())
 
     def action_approve(self) -> None:
         self.do("approve")

@@ -19,6 +19,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 from textual.worker import get_current_worker
 
+from sb.base.sources import iso
 from sb.base.values.frozen import mutable
 from sb.errors import SBError, StoreError
 
@@ -114,7 +115,7 @@ class HarnessScreen(Filtering, TabView):
             self.show_status()
 
     def _show(self, card: Scorecard) -> None:
-        self.card, self._graded_at = card, self.console_app.time_of_day()
+        self.card, self._graded_at = card, iso(self.records.clock.now())[11:19]
         self._show_rows()
         self.show_status()
 

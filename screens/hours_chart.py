@@ -10,6 +10,7 @@ from textual_plotext import PlotextPlot
 
 from sb.kernel.review.activity import Tally
 
+MOST_TICKS = 4  # of an axis, besides 0
 PARTS = {"ran": "accent", "asked": "warn", "refused": "danger"}  # of a bar, each with the token of its colour
 
 
@@ -24,15 +25,15 @@ class HoursChart(PlotextPlot):
 
     def __init__(self, **more: Any) -> None:
         super().__init__(**more)
-        self._shown: tuple[Sequence[Tally], Sequence[float]] = (), ()
+        self._shown: tuple[str, Sequence[Tally], Sequence[float]] = "", (), ()
 
     def on_resize(self) -> None:
-        if self._shown[0]:
+        if self._shown[1]:
             self.show(*self._shown)
 
-    def show(self, hours: Sequence[Tally], cost: Sequence[float] = ()) -> None:
-        """Draw these hours, oldest first; an hour's cost in dollars is left out where none is known."""
-        self._shown = hours, cost
+    def show(self, agent: str, hours: Sequence[Tally], cost: Sequence[float] = ()) -> None:
+        """Draw these hours of an agent, oldest first; an hour's cost in dollars is left out where none is known."""
+        self._shown = agent, hours, cost
         refused = [tally.refused + tally.denied for tally in hours]
         asked = [tally.asked for tally in hours]
         ran = [max(tally.calls - tally.refused - tally.asked, 0) for tally in hours]
@@ -45,8 +46,13 @@ class HoursChart(PlotextPlot):
             plot.subplots(1, 2)
         width, height = self.size
         calls, x = plot.subplot(1, 1) if cost else plot, list(range(-last, 1))
-        calls.title("Calls an hour")
-        calls.stacked_bar(x, [ran, asked, refused], labels=list(PARTS), color=colors, width=0.8)
+        amiss = [f"{sum(part)} {name}" for name, part in zip(PARTS, (ran, asked, refused), strict=True)][1:]
+        parts = [text for text in amiss if not text.startswith("0 ")]
+        calls.title(", ".join([f"{agent}: calls an hour", *parts]))  # a legend would lie over the bars
+        calls.stacked_bar(x, [ran, asked, refused], color=colors, width=0.8)
+        top = max(1, *map(sum, zip(ran, asked, refused, strict=True)))
+        calls.ylim(0, top)
+        calls.yticks(range(0, top + 1, -(-top // MOST_TICKS)))
         calls.xticks([-last, -12, -6, 0], [f"{last}h ago", "12h", "6h", "now"])
         if cost:
             calls.plot_size(width - width // 2, height)
@@ -54,5 +60,7 @@ class HoursChart(PlotextPlot):
             dollars.plot_size(width // 2, height)
             dollars.title("Cost an hour, $")
             dollars.bar(x, list(cost), color=colors[0], width=0.8)
+            dollars.ylim(0, max(cost))
+            dollars.yticks([0, max(cost)], ["0", f"{max(cost):.2f}"])
             dollars.xticks([-last, -12, 0], [f"{last}h ago", "12h", "now"])
         self.refresh()

@@ -129,6 +129,7 @@ class InboxScreen(Filtering, Handled, Waiting):
 
     def _show_thorough(self, needs: Sequence[Need]) -> None:
         self._needs |= {need.key: need for need in needs}
+        self.console_app.standing.weak = sum(need.kind == "finding" for need in needs)
         self.lines.show_below(needs)
         self._show()
 
@@ -178,8 +179,14 @@ class InboxScreen(Filtering, Handled, Waiting):
             self.read("alike", lambda: self.records.describe(unread), done)
 
     def show_detail(self) -> None:
-        group = self.lines.group(self.rows.listing.current)
-        if group is None:
+        current = self.rows.listing.current
+        group, outcome = self.lines.group(current), self.lines.outcome(current)
+        if outcome:
+            self.detail.show([Field(outcome)])
+            self.query_one(Split).query(Panel).last().retitle("Decided")
+            self._shown = ("", outcome)
+            self.show_keys()
+        elif group is None:
             super().show_detail()
         else:
             self.detail.show(self._alike(group))
@@ -227,6 +234,11 @@ class InboxScreen(Filtering, Handled, Waiting):
         else:
             super().action_mark()
 
+    @property
+    def can_mark(self) -> bool:
+        several = self.handler is not None and self.handler.several
+        return several and (len(self.lines.keys) > 1 or bool(self.rows.listing.marked))
+
     def waiting(self) -> Sequence[int]:
         """The lines of the kind under the cursor, where such are decided together."""
         handler = self.deciding
@@ -248,10 +260,13 @@ class InboxScreen(Filtering, Handled, Waiting):
             self.show_inbox(self.console_app.inbox)
 
     def move_on(self) -> None:
-        """Leave what was just decided, once its line says so."""
-        if self._moves_on and self.rows.listing.current in self.lines.decided:
+        """Go on to what waits below what was just decided, once its line says so; from the last one to nothing else."""
+        keys, decided = self.lines.keys, self.lines.decided
+        if self._moves_on and self.rows.listing.current in decided:
             self._moves_on = False
-            self.action_next_waiting(1)
+            below = [key for key in keys[self.rows.listing.index :] if key not in decided]
+            if below:
+                self.rows.select(below[0])
 
     def action_refresh(self) -> None:
         self.console_app.count_needs()

@@ -122,7 +122,7 @@ def ask_to_kill(section: Section) -> None:
             console.drafts.pop(key, None)
         app.notify(
             text,
-            title="Stopped. L in the Inbox lifts it" if done else "NOT stopped",
+            title="Stopped. L lifts it, in Agents or in the Inbox" if done else "NOT stopped",
             severity="warning" if done else "error",
             timeout=12,
             markup=False,

@@ -38,7 +38,8 @@ class Panel(Container):
             border-subtitle-color: $soft; border-subtitle-align: left; }
     Panel:focus-within { border: round $accent; border-title-color: $accent; }
     .-narrow Panel, .-low Panel { border: none; border-top: solid $line; }
-    .-narrow Panel:focus-within, .-low Panel:focus-within { border: none; border-top: solid $accent; }
+    .-narrow Panel:focus-within, .-low Panel:focus-within { border: none; border-top: solid $accent;
+                                                            border-title-style: reverse; }
     """
 
     @mutable

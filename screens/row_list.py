@@ -183,24 +183,28 @@ class RowList(Toned, can_focus=True):
         self, row: Row, base: Style, sign: Style, at_cursor: bool = False, marked: bool = False
     ) -> Strip:
         width = self.size.width - self.show_vertical_scrollbar  # which would be painted over the last cell
-        segments = [Segment("▌" if at_cursor else " ", sign), Segment("●" if marked else " ", sign)]
+        filled = (row.columns or self._columns)[0].badges  # whose left edges stand in one column
+        fold = fold_mark(row) if filled else ""
+        segments = [
+            Segment("▌" if at_cursor else " ", sign),
+            Segment("●" if marked else fold[:1] or " ", sign),
+        ]
         if row.heading:
             text = fit(row.texts[0], width - 2)
             segments = [Segment(f" {text}", base + self.look("strong"))]
         else:
             columns, cells = row.columns or self._columns, row.values
             for place, (number, room) in enumerate(columns_of(columns, width)):
-                indent = self._indent(row, base) if place == 0 else []
+                indent = self._indent(row, "" if filled else fold_mark(row), base) if place == 0 else []
                 cell = cells[number] if number < len(cells) else Cell("")
                 room = max(room - sum(segment.cell_length for segment in indent), 0)
                 painted = cell_segments(cell, columns[number], room, base, self.look)
                 segments += [*([Segment(GAP, base)] if place else []), *indent, *painted]
         return Strip(segments).adjust_cell_length(self.size.width, base)
 
-    def _indent(self, row: Row, base: Style) -> list[Segment]:
+    def _indent(self, row: Row, fold: str, base: Style) -> list[Segment]:
         """The indent of a tree's line, with its fold mark."""
-        glyph = "" if row.fold is None else "▾ " if row.fold else "▸ "
-        text = INDENT * row.depth + glyph
+        text = INDENT * row.depth + fold
         return [Segment(text, base + self.look("soft"))] if text else []
 
     def _move(self, index: int) -> None:
@@ -268,6 +272,11 @@ class RowList(Toned, can_focus=True):
             if index == self.listing.index:  # the second click, or a tap on the line that is read
                 self.action_open()
             self._move(index)
+
+
+def fold_mark(row: Row) -> str:
+    """The sign of a line that has branches; "" without any."""
+    return "" if row.fold is None else "▾ " if row.fold else "▸ "
 
 
 @lru_cache

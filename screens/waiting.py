@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 
+from sb.screens.actions import Action
 from sb.screens.deciding import Deciding
 from sb.screens.row_list import RowList
 
@@ -50,6 +51,14 @@ class Waiting(Deciding):
             self._moves_on = False
             if self.waiting() and self.rows.listing.current not in self.waiting():
                 self.action_next_waiting(1)
+
+    def possible(self, action: Action) -> bool:
+        return self.can_mark if action.id == "mark" else super().possible(action)
+
+    @property
+    def can_mark(self) -> bool:
+        """True if what the cursor is on can be decided together with others."""
+        return len(self.rows.listing.keys) > 1 and self.rows.listing.current in self.waiting()
 
     def action_mark(self) -> None:
         self.rows.mark()

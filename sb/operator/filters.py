@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,12 +18,13 @@ from sb.base.sources import MICROSECONDS
 from sb.base.text import nearest, plain
 from sb.base.values.frozen import frozen
 from sb.errors import UsageError
-from sb.kernel.approvals.queue import SEARCHED
+from sb.kernel.approvals.queue import SEARCHED, RequestFacts
 from sb.kernel.calls.approval import MONEY, ApprovalState
 from sb.kernel.review.runs import RUN_FIELDS
 from sb.log.kinds import APPROVAL_EXPIRED
 from sb.log.search import Clause, contains
 from sb.operator.attention.inbox import Waiting
+from sb.present.calls import call_object
 
 if TYPE_CHECKING:
     from sb.memory.browse import RecordFilter
@@ -65,7 +67,8 @@ _COMPARES: dict[str, Callable[[float, float], bool]] = {
 }
 _PLAIN = re.compile(r"[\w .,:@+=-]+", re.ASCII)
 _COLUMNS = ("a.id", "a.agent", "a.tool_id", "a.run_id", "a.decided_by", "a.reason")
-_AMOUNT = f"json_extract(e.payload, '$.{MONEY}.amount')"
+_MONEY = re.compile(r"(-?\d+(?:\.\d+)?)([A-Za-z]{3})?")
+_ALIASES = {"verdict": "state", "who": "by", "when": "since", "object": "tool"}  # titles of columns
 _VALID = "coalesce(json_valid(e.payload), 0)"
 
 
@@ -86,8 +89,11 @@ class Filter:
     terms: tuple[Term, ...] = ()
 
     @classmethod
-    def parse(cls, text: str) -> Filter:
+    def parse(cls, text: str, face: str = "") -> Filter:
         """The filter of a text.
+
+        Args:
+            face: whose keys an error names; "" for all.
 
         Raises:
             UsageError: it says what is wrong, with the nearest key.
@@ -103,7 +109,7 @@ class Filter:
                 odd = rest.count('"') % 2
                 why = "a quote is not closed" if odd else "a value is missing or half quoted"
                 raise UsageError(f"filter: {why} at {wrong!r}", 'such as by:ada since:7d "two words"')
-            term, place = _term(found), found.end()
+            term, place = _term(found, _ANSWERED[face].split() if face else KEYS), found.end()
             if term.key or term.value:
                 terms.append(term)
         return cls(tuple(terms))
@@ -219,7 +225,7 @@ def filter_of(text: str, words: Iterable[str], options: Mapping[str, str]) -> Fi
     return Filter.parse(" ".join(filter(None, parts)))
 
 
-def _term(found: re.Match[str]) -> Term:
+def _term(found: re.Match[str], known: Sequence[str]) -> Term:
     minus, key, sign, value = found.groups()
     bare, key = value.strip('"'), (key or "").lower()
     if not key:
@@ -228,10 +234,11 @@ def _term(found: re.Match[str]) -> Term:
             raise UsageError(f"filter: {half[1]}{half[2]} needs a value", f"such as {example}")
         return Term("", "", bare, bool(minus))
     if key not in KEYS:
-        near = nearest(key, KEYS)
+        alias = _ALIASES.get(key)
+        near = f' (did you mean "{alias}"?)' if alias in known else nearest(key, known)
         raise UsageError(
             f"filter: no key {plain(key, one_line=True)!r}{near}",
-            f'keys: {", ".join(KEYS)}; "{key}{sign}…" in quotes is a word',
+            f'keys: {", ".join(known)}; "{key}{sign}…" in quotes is a word',
         )
     if (sign != ":") != (key == "amount"):
         raise UsageError(
@@ -298,13 +305,23 @@ def _moment(term: Term, now: int) -> int:
     return int((day if day.tzinfo else day.replace(tzinfo=UTC)).timestamp() + whole) * MICROSECONDS
 
 
-def _amount(term: Term) -> float:
-    try:
-        return float(term.value)
-    except ValueError:
-        raise UsageError(
-            f"filter: amount: {plain(term.value, one_line=True)!r} is no number", "amount>1000"
-        ) from None
+def _amount(term: Term) -> tuple[float, str]:
+    """The amount that is compared, and the currency within which; "" for any."""
+    found = _MONEY.fullmatch(term.value)
+    if found is None:
+        shown = plain(term.value, one_line=True)
+        raise UsageError(f"filter: amount: {shown!r} is no number", "amount>1000, amount>1000eur")
+    return float(found[1]), (found[2] or "").upper()
+
+
+def _amount_clause(term: Term, payload: str, may: str) -> Clause:
+    """The amount that a contract declares, in the JSON of an event's payload."""
+    amount, currency = _amount(term)
+    read, unit = (f"json_extract({payload}, '$.{MONEY}.{name}')" for name in ("amount", "currency"))
+    if not currency:
+        return _negated(term, f"CASE WHEN {may} THEN {read} {term.sign} ? END", amount)
+    sql = f"CASE WHEN {may} THEN {read} {term.sign} ? AND upper({unit}) = ? END"
+    return _negated(term, sql, amount, currency)
 
 
 def _all(clauses: Any) -> Clause:
@@ -349,8 +366,8 @@ def _approval_clause(term: Term, now: int) -> Clause:
         asked = ("approved", "used") if term.value == ApprovalState.APPROVED else (term.value, term.value)
         return _negated(term, f"{state} IN (?, ?)", now, *asked)
     if term.key == "amount":
-        read = f"CASE WHEN a.tool_id NOT LIKE 'host.%' AND instr(e.payload, '\"{MONEY}\"') AND {_VALID} THEN {_AMOUNT} END"
-        return _negated(term, f"{read} {term.sign} ?", _amount(term))
+        may = f"a.tool_id NOT LIKE 'host.%' AND instr(e.payload, '\"{MONEY}\"') AND {_VALID}"
+        return _amount_clause(term, "e.payload", may)
     if term.key == "tool":  # of a host's tool that is no shell also by its own name
         hosted = "a.tool_id LIKE 'host.%' AND a.tool_id NOT LIKE 'host.shell.%'"
         host = f"CASE WHEN {hosted} AND {_VALID} THEN json_extract(e.payload, '$.args.tool') END"
@@ -373,8 +390,7 @@ def _log_clause(term: Term, now: int) -> Clause:
         return _decided_by(term)
     if term.key == "amount":  # hosts' tools have none: their payloads are not looked at
         may = f"tool_id NOT LIKE 'host.%' AND instr(payload, '\"{MONEY}\"') AND json_valid(payload)"
-        read = f"CASE WHEN {may} THEN json_extract(payload, '$.{MONEY}.amount') END"
-        return _negated(term, f"{read} {term.sign} ?", _amount(term))
+        return _amount_clause(term, "payload", may)
     if term.key:
         return _named(term, _EVENT[term.key])
     columns, texts = contains(term.value, *_EVENT.values())
@@ -449,13 +465,25 @@ def _fits(term: Term, entry: Waiting, bounds: Mapping[Term, int]) -> bool:
         since = stake.since or 0
         return since >= bounds[term] if term.key == "since" else since < bounds[term]
     if term.key == "amount":
-        return stake.amount is not None and _COMPARES[term.sign](stake.amount, _amount(term))
+        wanted, currency = _amount(term)
+        same = not currency or stake.currency.upper() == currency
+        return stake.amount is not None and same and _COMPARES[term.sign](stake.amount, wanted)
     if term.key == "tool":
         return _same(entry.tool, term.value) or _same(entry.label, term.value)
     if term.key:
         value = {"agent": entry.agent, "kind": entry.kind, "effect": stake.effect}[term.key]
         return _same(value, term.value)
-    return term.value.lower() in entry.text.lower()
+    return term.value.lower() in entry.text.lower() or term.value.lower() in _in_row(entry).lower()
+
+
+def _in_row(entry: Waiting) -> str:
+    """The words of an entry's line that its stored text has otherwise: its effect, and its arguments by name."""
+    facts = entry.about if isinstance(entry.about, RequestFacts) else None
+    try:
+        args = json.loads(facts.args) if facts and facts.args and not facts.command else None
+    except (ValueError, RecursionError):
+        args = None
+    return f"{entry.stake.effect} {call_object(entry.tool, args) if args else ''}"
 
 
 def _same(value: str, wanted: str) -> bool:

@@ -51,7 +51,7 @@ class AgentLine:
         at_work: its run is open, and it was seen lately.
         calls, refused: of each period of the sparkline, oldest first.
         counts: the same in words, with their tones. doing: its newest call.
-        cost: of its sessions, "" where it is unknown.
+        cost: of its sessions, "" where it is unknown. stopped: a stop keeps it from calling anything.
     """
 
     agent: str
@@ -66,6 +66,7 @@ class AgentLine:
     cost: str
     age: str
     waiting: int
+    stopped: bool = False
 
 
 def agent_line(
@@ -98,14 +99,22 @@ def _calls(line: AgentLine, now: int) -> Cell:
 
 
 def _refused(line: AgentLine, now: int) -> Cell:
+    if line.stopped:
+        return Cell("stopped", DANGER)
     refused = sum(line.refused)
     return Cell(f"{short_count(refused)} refused" if refused else "", DANGER)
+
+
+def _tone(line: AgentLine) -> str:
+    if line.stopped:
+        return DANGER
+    return "" if line.at_work else SOFT
 
 
 AGENT = Kind[AgentLine](
     Field(
         "agent",
-        lambda it, now: Cell(f"{'●' if it.at_work else '○'} {it.agent}", "" if it.at_work else SOFT),
+        lambda it, now: Cell(f"{'●' if it.at_work else '○'} {it.agent}", _tone(it)),
         Column(13),
     ),
     Field("project", lambda it, now: it.project, Column(7, tone=SOFT)),

@@ -13,7 +13,7 @@ from sb.base.text import counted, revealed_line, shorten_middle
 from sb.base.values.frozen import frozen
 from sb.kernel.approvals.disclosure import LONGEST_UNOPENED, Argument, Disclosure
 from sb.kernel.approvals.watching import Change, urgency
-from sb.kernel.calls.approval import OPEN, Approval, ApprovalState, Grant
+from sb.kernel.calls.approval import MONEY, OPEN, Approval, ApprovalState, Grant
 from sb.kernel.review.agents import AgentRequests
 from sb.kernel.review.needs import CallOrigin
 from sb.kernel.review.request_context import Decided, RequestContext
@@ -32,6 +32,7 @@ from sb.present.effects import (
 from sb.present.kind import NAMED, ROOMY, Cell, Column, Field, Kind
 from sb.present.states import SOFT, State, state
 from sb.present.times import date_and_time, lateness, left, when
+from sb.present.usage import money_text
 
 _LONGEST_EXACT = 48  # characters of a call in a list that nothing shortens
 LONGEST_CALL = 400  # characters of a call that has to be opened to be read
@@ -291,6 +292,17 @@ def _contract(about: Request, now: int) -> str:
     return revealed_line(f"{about.approval.fingerprint}, since registration: {status}")
 
 
+def _amount(about: Request, now: int) -> str:
+    """The amount that the contract declares, with its unit."""
+    given = about.approval.request.get(MONEY)
+    money = given if isinstance(given, dict) else {}
+    amount = money.get("amount")
+    if isinstance(amount, bool) or not isinstance(amount, int | float):
+        return ""
+    currency = str(money.get("currency") or "")
+    return revealed_line(money_text(amount, currency or "(its contract declares no currency)"))
+
+
 def _lateness(about: Request, now: int) -> str:
     """Since when it waits, and while it is open when it lapses."""
     ends_at = about.approval.expires_at if _open(about, now) else None
@@ -310,6 +322,7 @@ REQUEST = Kind[Request](
     Field("when", _lateness),
     Field("why", lambda it, now: revealed_line(request_why(it.disclosed)), label="Why"),
     Field("does", lambda it, now: revealed_line(request_effect_phrase(it.disclosed)), label="Effect"),
+    Field("amount", _amount, label="Amount"),
     Field("says", _says, label="Says"),
     Field("where", _where, label="Where"),
     Field("undo", lambda it, now: revealed_line(it.detail.undo) if it.detail else "", label="Undo"),
@@ -328,9 +341,9 @@ REQUEST = Kind[Request](
     faces={
         "table": "state,agent,call,effect,when,request",
         "piped": "state,agent,call,when,request",
-        "facts": "why,does,says,where,agent,undo,needs",
+        "facts": "amount,why,does,says,where,agent,undo,needs",
         "ids": "request,tool,run,session,contract,since,expires",
-        "dialog": "why,does,says,where,agent,undo,needs,tool,request",
+        "dialog": "amount,why,does,says,where,agent,undo,needs,tool,request",
     },
     json={
         "id state agent tool_id fingerprint args_digest safety_class run_id call_id waiter decided_by reason": "string",

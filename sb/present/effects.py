@@ -26,7 +26,7 @@ _PHRASES: dict[str, str] = {
     SafetyClass.READ_ONLY: "only reads",
     SafetyClass.LOCAL_WRITE: "writes on this machine",
     SafetyClass.NETWORK: "reaches other machines",
-    SafetyClass.DESTRUCTIVE: "destructive: hard or impossible to take back",
+    SafetyClass.DESTRUCTIVE: "hard or impossible to take back, so a person approves it",
 }
 _NAMED = re.compile(r"[^\s,;:()\"']*[/.~@_$-][^\s,;:()\"']*")  # a path, a host, an option: no word of prose
 _SHORTEST_NAME = 4
@@ -137,6 +137,11 @@ def effect_tier(word: str, safety_class: str) -> int:
     """The gravity of an effect, 0 for the gravest; a payment that nothing takes back counts as what destroys."""
     tier = _TIER.get(word, WRITES if safety_class == SafetyClass.LOCAL_WRITE else CHANGES)
     return _DESTROYS if tier == _PAYS and safety_class == SafetyClass.DESTRUCTIVE else tier
+
+
+def is_grave(word: str) -> bool:
+    """True for an effect that leaks a credential or destroys something."""
+    return _TIER.get(word, CHANGES) <= _DESTROYS
 
 
 def mcp_tool(name: str) -> tuple[str, str]:

@@ -28,7 +28,7 @@ from sb.present.times import ago
 _WORDS = {
     kinds.RUN_STARTED: "started",
     kinds.RUN_FINISHED: "ended",
-    kinds.APPROVAL_REQUESTED: "asked",
+    kinds.APPROVAL_REQUESTED: "request",  # beside the row of its call, which is the one that asked
     kinds.APPROVAL_APPROVED: "approved",
     kinds.APPROVAL_DENIED: "denied",
     kinds.APPROVAL_REVOKED: "revoked",

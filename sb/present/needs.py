@@ -25,7 +25,7 @@ from sb.log.event import Event
 from sb.present.approvals import short_call, state_word
 from sb.present.calls import call_object
 from sb.present.contracts import change_text, class_change
-from sb.present.effects import BETWEEN, request_effect, request_why, telling_words
+from sb.present.effects import BETWEEN, is_grave, request_effect, request_why, telling_words
 from sb.present.kind import Cell, Column, Field, Kind
 from sb.present.recovery import REVERSAL, UNKNOWN
 from sb.present.states import DANGER, SOFT, WARN, State, state
@@ -34,6 +34,7 @@ from sb.present.times import ago, lateness, left
 if TYPE_CHECKING:  # stacks take long to import, for who reads requests alone
     from sb.stack.review_queue import ReviewItem
 
+SOON_S = 1800  # left to what is red because it lapses
 LONGEST = 400  # characters of an object or a reason
 APPROVED_NOT_RUN = "its undo is approved, and was not run yet"
 _CONTRACTS = {
@@ -110,8 +111,14 @@ class Need:
 
 def _badge(need: Need, now: int) -> State:
     """Its state; of a request that waits, and does not lapse soon, what it would do."""
-    waits = need.effect and need.state.word in (ApprovalState.WAITING, Change.OVERDUE)
-    return replace(need.state, word=need.effect) if waits else need.state
+    tone = DANGER if is_grave(need.effect) or _lapses_soon(need, now) else WARN
+    if need.effect and need.state.word in (ApprovalState.WAITING, Change.OVERDUE):
+        return replace(need.state, word=need.effect, tone=tone)
+    return replace(need.state, tone=tone) if need.state.word == Change.EXPIRING else need.state
+
+
+def _lapses_soon(need: Need, now: int) -> bool:
+    return need.ends_at is not None and 0 < need.ends_at - now <= SOON_S * MICROSECONDS
 
 
 def _object(need: Need, now: int) -> Cell:
@@ -128,7 +135,7 @@ def _who(need: Need, now: int) -> str:
 
 
 def _when(need: Need, now: int) -> Cell:
-    return Cell(need.when, DANGER if need.state.word in ("expiring", "overdue") else SOFT)
+    return Cell(need.when, DANGER if _lapses_soon(need, now) else SOFT)
 
 
 def _expires_at(need: Need, now: int) -> str | None:

@@ -20,7 +20,7 @@ from sb.store.snapshots import SnapshotStore
 WIDEST_OBJECT = 48  # characters of the command or file in a list of at most 100 columns
 _WIDEST_WHAT = 12
 GONE = "snapshot gone"
-_RESTORES = ("host.restore", "files.restore")  # tools that put files back from a snapshot
+RESTORES = ("host.restore", "files.restore")  # tools that put files back from a snapshot
 _MODES = {"auto": ", without asking", "dual_control": ", with two approvals"}
 _WORDS = {"undoable": "yes", "reversed": "undone", NO_UNDO: "no", "unknown": "unknown"}
 
@@ -194,6 +194,6 @@ def undo_ahead(args: Mapping[str, Any], reversal: Mapping[str, Any]) -> str:
     tool, never = reversal.get("compensation_capability"), reversal.get("irreversible_when")
     if not tool or any(args.get(name) == value for name, value in dict(never or {}).items()):
         return NO_UNDO
-    if tool in _RESTORES:
+    if tool in RESTORES:
         return "restores a snapshot that is taken first"
     return f"by {revealed_line(str(tool))}{_MODES.get(str(reversal.get('recovery_approval_mode')), '')}"

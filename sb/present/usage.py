@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sb.base.fitting import money, short_count
+from sb.base.fitting import count, money, short_count
 from sb.config import Config
 from sb.kernel.review.session_usage import load_usage
 from sb.kernel.review.usage import Tokens, cost_usd, total
@@ -27,3 +27,9 @@ def tokens_line(tokens: Tokens | None, cost: float | None) -> str:
     if tokens is None:
         return ""
     return f"{short_count(tokens.prompt)} tokens in, {short_count(tokens.output)} out, cost {dollars(cost)}"
+
+
+def money_text(amount: float, currency: str) -> str:
+    """An amount with its unit: "48 000 EUR"; one that declares no currency, such as cents, is a number alone."""
+    number = count(int(amount)) if amount == int(amount) else f"{amount:,.2f}".replace(",", " ")
+    return f"{number} {currency}".rstrip()

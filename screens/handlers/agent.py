@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from sb.screens.deciding import Deciding
 from sb.screens.handlers.handler import Handler
+from sb.screens.handlers.kill import KillHandler
 from sb.screens.handlers.recovery import RecoveryHandler
 from sb.screens.state.agents import ABOUT, AgentPage, agent_page
 from sb.screens.state.document import Document
@@ -17,6 +18,9 @@ from sb.present.agents import AgentLine
 
 if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed
+
+
+UNDOES = ("undo", "undo_run")
 
 
 class AgentHandler(Handler[AgentPage]):
@@ -34,6 +38,7 @@ class AgentHandler(Handler[AgentPage]):
         super().__init__(screen, changed)
         self._lines = lines
         self._recovery = RecoveryHandler(screen, changed, read="recovery of an agent")
+        self._stop = KillHandler(screen, changed, read="stop of an agent")
         self.view = ABOUT
 
     @property
@@ -49,7 +54,9 @@ class AgentHandler(Handler[AgentPage]):
         return self.item.views[self.view] if self.item else []
 
     def possible(self, action: str) -> bool:
-        return action in ("undo", "undo_run") and bool(self.item and self.item.undoable)
+        if self.item is None:
+            return False
+        return bool(self.item.stops) if action == "lift" else action in UNDOES and self.item.undoable
 
     @property
     def labels(self) -> Mapping[str, str]:
@@ -60,6 +67,13 @@ class AgentHandler(Handler[AgentPage]):
 
     def pointed_at(self) -> Pointed:
         return Subject(self.line.run_id, agent=self.line.agent) if self.line else None
+
+    def lift(self, references: Sequence[str] = ()) -> None:
+        if self.item is not None and self.item.stops:
+            self._stop.item = self.item.stops[0]
+            self._stop.lift()
+        else:
+            self.say("nothing to lift here: this agent is not stopped")
 
     def undo(self, references: Sequence[str] = ()) -> None:
         if self.line is not None:

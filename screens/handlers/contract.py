@@ -79,6 +79,9 @@ class ContractHandler(Handler[ReadContract]):
     def pointed_at(self) -> Pointed:
         return Subject(tool_id=self.reference) if self.reference else None
 
+    def deny(self, references: Sequence[str] = ()) -> None:
+        self.say("a contract is not denied: calls count as unapproved until a approves it; K stops its tool")
+
     def approve(self, references: Sequence[str] = ()) -> None:
         self.chosen(references, self._ask)
 

@@ -70,6 +70,11 @@ class EventHandler(Handler[ReadEvent]):
             return self._recovery.possible(action)
         return action == "take_away" and self._request.possible(action)
 
+    def open(self) -> None:
+        """Lead from a request that waits to where it is decided."""
+        if self.item is not None and self._request.possible("deny"):
+            self.console.find_on("inbox", self.item.approval_id)
+
     def pointed_at(self) -> Pointed:
         return int(self.reference) if self.reference else None
 

@@ -92,6 +92,11 @@ class Handler(ABC, Generic[Item]):
         if reference:
             self.screen.read(self._read, lambda: self.load(reference), done)
 
+    @property
+    def was_loaded(self) -> bool:
+        """True unless the record under the cursor is still being read."""
+        return not self.reference or self.item is not None
+
     def was_read(self) -> None:
         """Called once the record under the cursor was read, before it is shown."""
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sb.screens.state.document import Document, Field
 from sb.screens.state.memory import read_records
-from sb.screens.state.records import Records
+from sb.screens.state.records import Records, active_stops
 from sb.screens.state.runs import newest_calls
 
 from sb.base.fitting import short_count
@@ -21,7 +22,7 @@ from sb.evals.summary import OF_THE_LOG
 from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.calls.approval import Approval
-from sb.kernel.incident_response.kill import KillScope
+from sb.kernel.incident_response.kill import Kill, KillScope
 from sb.kernel.reversibility.mutations import MutationStore
 from sb.kernel.review.activity import DAY_S, RunTallies, Tally
 from sb.kernel.review.agents import agent_requests
@@ -52,9 +53,12 @@ ORDERS: dict[str, Callable[[AgentLine], Any]] = {
 
 
 def read_agents(records: Records) -> AtWork:
-    """The agents and what they do."""
+    """The agents, what they do, and which of them are stopped."""
     with records.overview() as overview:
-        return overview.at_work(MOST)
+        seen = overview.at_work(MOST)
+    stops = active_stops(records)
+    lines = (replace(line, stopped=stops is None or bool(_stops_of(stops, line))) for line in seen.agents)
+    return replace(seen, agents=tuple(lines))
 
 
 @frozen
@@ -64,7 +68,7 @@ class AgentPage:
     Args:
         views: documents by view. counts: what views list, as far as that is counted.
         hours: its calls of the last day by the hour, oldest first. cost: of the same hours; () where none is known.
-        undoable: whether its newest session changed something.
+        undoable: whether its newest session changed something. stops: that keep it from calling anything.
     """
 
     views: Mapping[str, Document]
@@ -72,6 +76,7 @@ class AgentPage:
     hours: tuple[Tally, ...]
     cost: tuple[float, ...] = ()
     undoable: bool = False
+    stops: tuple[Kill, ...] = ()
 
 
 def agent_page(records: Records, line: AgentLine) -> AgentPage:
@@ -91,7 +96,8 @@ def agent_page(records: Records, line: AgentLine) -> AgentPage:
         MEMORY: [Field("Memories that it saved"), *memories],
     }
     counts = {RUNS: len(runs), REQUESTS: len(requests), MEMORY: len(memories)}
-    return AgentPage(views, counts, hours, cost, bool(MutationStore(log).of_run(line.run_id)))
+    undoable = bool(MutationStore(log).of_run(line.run_id))
+    return AgentPage(views, counts, hours, cost, undoable, _stops_of(active_stops(records) or (), line))
 
 
 def _cost(
@@ -156,7 +162,8 @@ def _about(records: Records, line: AgentLine) -> list[Field]:
     now = int(records.clock.now() * MICROSECONDS)
     fields = [Field(line.agent), *_stops(records, line)]
     if line.doing:
-        fields.append(Field("Doing" if line.at_work else "Did last", line.doing))
+        just_now = line.at_work and (line.age == "now" or line.age.endswith("s"))
+        fields.append(Field("Doing" if just_now else "Did last", line.doing))
     if line.waiting:
         fields.append(Field("Needs you", counted(line.waiting, "request"), tone="warn"))
     fields += [Field("Project", line.project or "none"), Field("Last seen", line.age)]
@@ -188,9 +195,11 @@ def _stops(records: Records, line: AgentLine) -> list[Field]:
         kills = records.kill_switch("agent").active()
     except SBError as error:
         return [Field("Stopped", f"every call is denied: {error.message}", tone="danger")]
+    return [Field("Stopped", kill.sentence, tone="danger") for kill in _stops_of(kills, line)]
+
+
+def _stops_of(kills: Iterable[Kill], line: AgentLine) -> tuple[Kill, ...]:
+    """Those of these stops that keep an agent from calling anything, the newest first."""
     targets = {KillScope.AGENT: line.agent, KillScope.RUN: line.run_id, KillScope.GLOBAL: ""}
-    return [
-        Field("Stopped", kill.sentence, tone="danger")
-        for kill in kills
-        if targets.get(kill.scope) == kill.target
-    ]
+    found = [kill for kill in kills if targets.get(kill.scope) == kill.target]
+    return tuple(sorted(found, key=lambda kill: -kill.number))

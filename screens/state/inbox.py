@@ -12,10 +12,12 @@ from sb.screens.state.records import Records
 from sb.base.fitting import Cut, count
 from sb.errors import SBError
 from sb.kernel.review.findings import Finding, Status
+from sb.present.effects import BETWEEN
 from sb.present.home import enforced
 from sb.present.kind import Cell, Column
 from sb.present.needs import NEED, Need, finding_need, kill_need
 from sb.present.overview import AtWork
+from sb.present.usage import money_text
 
 if TYPE_CHECKING:
     from sb.operator.attention.inbox import Group, Waiting
@@ -101,6 +103,11 @@ class InboxLines:
         """The lines of what was decided."""
         return frozenset(self._numbers[key] for key in self._outcomes) - self._entry_at.keys()
 
+    def outcome(self, number: int | None) -> str:
+        """The outcome of the decision about a line; "" where it still waits."""
+        found = (text for key, (_, text) in self._outcomes.items() if self._numbers[key] == number)
+        return next(found, "") if number in self.decided else ""
+
     def group(self, number: int | None) -> Group | None:
         """The group whose own line this is."""
         return self._group_at.get(number or 0)
@@ -165,7 +172,8 @@ class InboxLines:
         return rows
 
     def _group_row(self, group: Group, first: Need, now: int) -> Row:
-        shown = replace(first, object=f"{group.label} · {count(len(group.entries))}", why="")
+        parts = (group.label, count(len(group.entries)), _paid(group))
+        shown = replace(first, object=BETWEEN.join(filter(None, parts)), why="")
         cells = NEED.cells(shown, now, "list")
         return Row(cells, fold=_key(group) in self._open, columns=NEED.columns["list"])
 
@@ -175,8 +183,17 @@ def _outcome_row(need: Need | None, text: str) -> Row:
     word, _, rest = text.partition(": ")
     state, sentence = (word.lower(), rest) if word.isalpha() else ("done", text)
     about = need.object if need else ""
-    cells = (Cell(state, "soft"), Cell(sentence if about in sentence else f"{about}: {sentence}", "soft"))
+    cells = (Cell(state, "soft"), Cell(sentence if about in sentence else f"{sentence} · {about}", "soft"))
     return Row(cells, columns=(NEED.columns["list"][0], Column(cut=Cut.END)))
+
+
+def _paid(group: Group) -> str:
+    """The sum of a group's payments and the largest amount; "" where they are not all of one currency."""
+    amounts = [it.stake.amount for it in group.entries if it.stake.amount is not None]
+    if len(amounts) < len(group.entries) or len({it.stake.scale for it in group.entries}) > 1:
+        return ""
+    currency = group.entries[0].stake.currency
+    return f"{money_text(sum(amounts), currency)}, up to {money_text(max(amounts), '')}"
 
 
 def _key(group: Group) -> str:
@@ -187,9 +204,9 @@ def fitting(groups: Sequence[Group], text: str, now: int) -> Sequence[Group]:
     """The groups with what fits a filter; raises UsageError where it is none. `now` in microseconds."""
     if not text:
         return groups
-    from sb.operator.filters import Filter  # for which the first rows need not wait
+    from sb.operator.filters import INBOX, Filter  # for which the first rows need not wait
 
-    fits = Filter.parse(text).inbox(now)
+    fits = Filter.parse(text, INBOX).inbox(now)
     left = (replace(group, entries=tuple(filter(fits, group.entries))) for group in groups)
     return [group for group in left if group.entries]
 

@@ -84,7 +84,7 @@ def _columns(row: Row, about: Dossier) -> Iterator[Field]:
     confidence = memory.confidence
     values = {
         "Scope": memory.scope,
-        "Private": "yes, readable by its agent only" if memory.private else None,
+        "Private": "yes: of all agents only its own reads it" if memory.private else None,
         "Agent": memory.agent_id,
         "Speaker": memory.speaker,
         "Saved": _time(memory.created_at),

@@ -31,6 +31,7 @@ from sb.store.migrate import require_current
 
 if TYPE_CHECKING:
     from sb.entity.composition import Present
+    from sb.kernel.incident_response.kill import Kill
     from sb.memory.operator_view import Overseer
     from sb.memory.quarantine.review import Quarantine
     from sb.operator.attention.inbox import Group, InboxReader, Waiting
@@ -335,3 +336,37 @@ class Records:
         with self._lock:
             while self._logs:
                 self._logs.popitem()[1].database.close()
+
+
+class Standing:
+    """Stops, and what is not enforced: they need somebody, and stand below what waits for a decision."""
+
+    def __init__(self) -> None:
+        self.stops: Sequence[Kill] | None = ()  # None where they cannot be read
+        self.weak = 0  # as the Inbox has counted what is not enforced
+
+    def take(self, stops: Sequence[Kill] | None) -> None:
+        """Note the stops that were read."""
+        self.stops = stops
+
+    @property
+    def count(self) -> int:
+        """The number of both."""
+        return len(self.stops or ()) + self.weak
+
+    @property
+    def word(self) -> str:
+        """The stops in a word, for the first line of every screen; "" for none."""
+        if self.stops is None:
+            return "stops unreadable"
+        if any(kill.scope == "global" for kill in self.stops):
+            return "all stopped"
+        return f"{len(self.stops)} stopped" if self.stops else ""
+
+
+def active_stops(records: Records) -> list[Kill] | None:
+    """The active stops, None where they cannot be read; called in a worker."""
+    try:
+        return records.kill_switch("stops").active()
+    except SBError:
+        return None

@@ -27,6 +27,7 @@ from sb.log.kinds import TOOL_DISPATCH
 from sb.present.decisions import approving_first
 from sb.present.recovery import NO_UNDO, Item, argument_text, shown_state
 from sb.present.times import date_and_time, when
+from sb.present.undo import RESTORES
 
 if TYPE_CHECKING:
     from sb.kernel.recovery_loop.answers import Plan
@@ -246,8 +247,9 @@ def _reversal_fields(ref: MutationRef, arguments: tuple[Argument, ...], reveal: 
         return [Field("Undo", f"{NO_UNDO}: {revealed(ref.no_way_back)}")]
     if not arguments:
         return [Field("Undo", f"by {ref.reversal_tool}"), Field("with, redacted", args_text(ref))]
+    ids_alone = ref.reversal_tool in RESTORES  # the dialog has them; the dry run says which files come back
     given = [
-        Field(f"with {argument.name}", argument_text(argument, reveal=reveal), whole=True)
+        Field(f"with {argument.name}", argument_text(argument, reveal=reveal), whole=True, folded=ids_alone)
         for argument in arguments
     ]
     if reveal or any(
@@ -340,7 +342,9 @@ def recovery_question(verb: str, item: Item, asked: Asked) -> Question:
     if isinstance(about, Escalation):
         facts.insert(0, ("Why", shorten(about.why, 400)))
     if verb in ("approve", "undo"):
-        facts.append(("Dry run", asked.dry_run.text(asked.now) if asked.dry_run else "not run; t runs one"))
+        facts.insert(
+            0, ("Dry run", asked.dry_run.text(asked.now) if asked.dry_run else "not run; t runs one")
+        )
     if asked.result:
         facts.append(("It gave", shorten(asked.result, LONGEST_ARGS)))
     consequence = _CONSEQUENCES[verb]

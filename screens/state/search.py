@@ -60,35 +60,35 @@ class Search(ABC):
 
 def log_clause(text: str, now: int) -> Clause:
     """The condition on events that a filter's text stands for; raises UsageError where it is none."""
-    return _filter(text).log(now) if text.strip() else ("1", ())
+    return _filter(text, "LOG").log(now) if text.strip() else ("1", ())
 
 
 def run_clause(text: str, now: int) -> Clause:
     """The condition on runs that a filter's text stands for; raises UsageError where it is none."""
-    return _filter(text).runs(now) if text.strip() else ("1", ())
+    return _filter(text, "RUNS").runs(now) if text.strip() else ("1", ())
 
 
 def names_state(text: str) -> bool:
     """True if a filter asks for a state of requests, also one that nobody decided."""
-    return bool(text.strip()) and any(it.key == "state" and not it.negated for it in _filter(text).terms)
+    return bool(text.strip()) and any(
+        it.key == "state" and not it.negated for it in _filter(text, "LOG").terms
+    )
 
 
 def names_kind(text: str) -> bool:
     """True if a filter of memories names a kind of record."""
-    return bool(text.strip()) and any(it.key == "kind" for it in _filter(text).terms)
+    return bool(text.strip()) and any(it.key == "kind" for it in _filter(text, "MEMORY").terms)
 
 
 def memory_filter(text: str, now: int) -> RecordFilter:
     """The filter of memories that a text stands for; raises UsageError where it is none."""
-    return _filter(text).memory(now) if text.strip() else RecordFilter()
+    return _filter(text, "MEMORY").memory(now) if text.strip() else RecordFilter()
 
 
-def _filter(text: str) -> Filter:
-    from sb.operator.filters import (
-        Filter,  # with the queue of approvals, for which the first screen need not wait
-    )
+def _filter(text: str, face: str) -> Filter:
+    from sb.operator import filters  # with the queue of approvals, for which the first screen need not wait
 
-    return Filter.parse(text)
+    return filters.Filter.parse(text, getattr(filters, face))
 
 
 class LogSearch(Search):

@@ -18,7 +18,7 @@ from sb.kernel.authority.signing import Label
 from sb.log.event_log import EventLog
 from sb.log.search import seqs_of
 from sb.operator.attention.inbox import InboxReader
-from sb.operator.filters import KEYS, Filter, filter_of
+from sb.operator.filters import INBOX, KEYS, LOG, Filter, filter_of
 from sb.runtime import Runtime, open_runtime
 from sb.store.database import open_database
 from tests.conftest import CommandLine, approve_tools
@@ -91,6 +91,9 @@ def listed(runtime: Runtime, text: str) -> set[str]:
         ("amount>20", "rent new"),
         ("amount>=20 amount<100", "two new"),
         ("-amount>20", "old two tip wipe"),
+        ("amount>20eur", "rent new"),
+        ("amount>20usd", ""),
+        ("-amount>20EUR", "old two tip wipe"),
         ('"the landlord"', "rent"),
         ("the landlord", "rent"),
         ("-landlord state:waiting", "tip wipe"),
@@ -108,7 +111,14 @@ def test_requests_that_fit(runtime: Runtime, asked: dict[str, str], text: str, n
     [
         ("", "rent tip wipe"),
         ("amount>20", "rent"),
+        ("amount>20eur", "rent"),
+        ("amount>=5.0EUR", "rent tip"),
+        ("amount>20usd", ""),
         ("-amount>20", "tip wipe"),
+        ("pays", "rent tip"),
+        ("to=bob", "tip"),
+        ("amount=1500", "rent"),
+        ("to=bo amount=6", ""),
         ("agent:courier -effect:pays", "wipe"),
         ("effect:deletes", "wipe"),
         ("kind:contract", ""),
@@ -134,6 +144,7 @@ def test_what_waits_that_fits(runtime: Runtime, asked: dict[str, str], text: str
         ("by>ada", "by takes a colon"),
         ("amount:7", "amount takes >"),
         ("amount>x", "is no number"),
+        ("amount>20euros", "is no number"),
         ("since:soon", "neither an age nor a date"),
         ("state:aproved", 'did you mean "approved"'),
         ('by:"ada', "a quote is not closed"),
@@ -162,6 +173,18 @@ def test_what_is_wrong_is_said(text: str, wrong: str) -> None:
 def test_a_filter_is_written_as_it_is_read(text: str) -> None:
     assert Filter.parse(text).text == text
     assert Filter.parse(Filter.parse(text).text) == Filter.parse(text)
+
+
+def test_a_key_that_is_none_is_answered_with_those_of_the_place() -> None:
+    for text, face, near in (
+        ("verdict:denied", LOG, "state"),
+        ("who:ada", LOG, "by"),
+        ("verdict:x", INBOX, ""),
+    ):
+        with pytest.raises(UsageError) as error:
+            Filter.parse(text, face)
+        assert (f'did you mean "{near}"' in error.value.message) == bool(near)
+        assert ("strength" in error.value.hint, "agent" in error.value.hint) == (False, True)
 
 
 def test_each_face_says_which_key_it_does_not_know() -> None:

@@ -59,7 +59,7 @@ def test_each_event_has_one_word_and_its_object(lines: list[tuple[str, str, str]
     assert lines[0] == ("started", "soft", "tidy up")
     assert ("ok", "soft", "look a.md") in lines
     assert lines[-1][0] == "ended"
-    assert [word for word, _, about in lines if about == "bank.pay amount=5, to=ada"] == ["asked", "asked"]
+    assert [word for word, _, about in lines if about == "bank.pay amount=5, to=ada"] == ["request", "asked"]
     assert ("failed", "danger", "notes.fail") in lines
     assert (
         "failed",

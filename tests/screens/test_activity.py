@@ -13,13 +13,14 @@ from sb.screens.row_list import RowList
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from sb.base.sources import iso
 from sb.kernel.authority.signing import Label
 from sb.present.event_files import COLUMNS
 from tests.conftest import CommandLine
 from tests.screens import shop
 from tests.screens.conftest import Agents, Console
 from tests.screens.shop import Bank
-from tests.screens.steps import SHIPPED, done, escalate, give
+from tests.screens.steps import SHIPPED, ask, dialog, done, escalate, give
 from tests.screens.test_deciding import ADA
 from tests.screens.test_recovery import decide, detail, in_doubt, open_changes, state
 
@@ -201,6 +202,11 @@ def test_dismissing_after_somebody_else_did_is_said(agents: Agents, console: Con
     console(script)
 
 
+def stamp(agents: Agents) -> str:
+    """Day and time in the name of a file that is written now."""
+    return iso(agents.clock.now())[:19].replace(":", "").replace("T", "-")
+
+
 @pytest.mark.parametrize("format_", ["json", "csv"])
 def test_rows_that_fit_the_filter_are_written_to_a_file(
     agents: Agents, console: Console, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format_: str
@@ -213,11 +219,14 @@ def test_rows_that_fit_the_filter_are_written_to_a_file(
         await console.press(pilot, "3", "slash", *"tool:notes.append", "enter")
         await console.shows(pilot, "filter: tool:notes.append")
         await console.press(pilot, "E")
+        assert str(tmp_path)[:40] in console.text()
         await console.press(pilot, *(["down"] if format_ == "csv" else []), "enter")
         await console.says(pilot, "wrote ")
 
     console(script)
     [path] = tmp_path.glob("activity-*")
+    assert path.stem == f"activity-{stamp(agents)}"
+    assert path.stat().st_mode & 0o777 == 0o600
     text = path.read_text(encoding="utf-8")
     if format_ == "json":
         tools = [json.loads(line)["tool_id"] for line in text.splitlines()]
@@ -235,9 +244,21 @@ def test_a_file_that_cannot_be_written_is_said(
     agents.work(1)
 
     async def script(pilot: Pilot[None]) -> None:
-        stamp = console.app.time_of_day().replace(":", "")
-        (tmp_path / f"activity-{stamp}.jsonl").mkdir()
+        (tmp_path / f"activity-{stamp(agents)}.jsonl").mkdir()
         await console.press(pilot, "3", "E", "enter")
-        await console.says(pilot, "Is a directory")
+        await console.says(pilot, "File exists")
+
+    console(script)
+
+
+def test_what_the_dry_run_says_stands_before_the_ids_in_the_dialog(agents: Agents, console: Console) -> None:
+    done(agents)
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.visit(pilot, "changes")
+        await console.settle(pilot)
+        await ask(console, pilot, "u")
+        text = dialog(console)
+        assert text.index("Dry run") < text.index("Undoes") < text.index("Call")
 
     console(script)

@@ -115,3 +115,22 @@ def test_a_secret_that_all_share_stays_hidden_until_it_is_asked_for(agents: Agen
     found = asked(agents, *(sent(agents, to=name, pin="hunter2-x") for name in ("bob", "eve")))
     assert "hunter2-x" not in str((found.objects, found.facts))
     assert [text.count("hunter2-x") for text in found.revealed] == [1, 1]
+
+
+def test_a_letter_where_a_number_is_asked_for_is_said_to_confirm_nothing(
+    agents: Agents, console: Console
+) -> None:
+    for to in ("bob", "eve"):
+        agents.pay(to)
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.shows(pilot, "Needs you 2")
+        await console.press(pilot, "M")
+        await ask(console, pilot, "d")
+        await give(console, pilot, "no invoice")
+        await console.press(pilot, "y")
+        assert "nothing else confirms this" in console.text()
+        await console.press(pilot, "backspace", "2")
+        assert "nothing else confirms this" not in console.text()
+
+    console(script)

@@ -103,7 +103,7 @@ def test_requests_are_decided_in_the_inbox_and_the_line_of_keys_says_where_that_
 
     async def script(pilot: Pilot[None]) -> None:
         await console.point(pilot, approved)
-        assert "a approve  d deny │" in console.text()
+        assert "a approve  d deny  space mark │" in console.text()
         assert "L lift" not in console.text()
         for key in ("a", *"Kqyj x2old"):
             console.app.simulate_key(key)
@@ -134,7 +134,7 @@ def test_the_message_of_an_approval_is_short_and_the_record_says_that_it_is_not_
     agents.pay("bob, " + "and then the next one, " * 20)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "enter", "a")
+        await console.press(pilot, "enter", "a", "pagedown", "pagedown")
         await give(console, pilot, "fine")
         await console.press(pilot, "pagedown", "pagedown", "y")
         await console.says(pilot, "Runs when clerk repeats it. x among the decisions revokes it until then.")

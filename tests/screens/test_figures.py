@@ -95,3 +95,23 @@ def test_trust_on_record_stands_beside_an_agent_and_in_its_request(agents: Agent
         assert "Trust medium, 0.74 of 1" in console.detail()
 
     console(script, (120, 36))
+
+
+def test_the_chart_says_whose_calls_it_counts_in_whole_numbers_and_nothing_covers_its_bars(
+    agents: Agents, console: Console
+) -> None:
+    agents.work(9)
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.visit(pilot, "agents")
+        await console.settle(pilot)
+        shown = console.text()
+        assert "clerk: calls an hour" in shown
+        assert "9┤" in shown
+        assert "0┤" in shown
+        assert ".0┤" not in shown
+        assert "asked" not in shown.split("clerk: calls an hour")[1].split("now")[0]
+        agents.pay()
+        await console.shows(pilot, "clerk: calls an hour, 1 asked")
+
+    console(script, (120, 36))

@@ -60,7 +60,7 @@ def test_an_approval_is_revoked_in_decisions_while_it_is_unused(agents: Agents, 
 
     async def script(pilot: Pilot[None]) -> None:
         await console.shows(pilot, "Needs you 2")
-        assert keys(console).startswith("a approve d deny │")
+        assert keys(console).startswith("a approve d deny space mark │")
         agents.runtime.approvals.approve(approved, Label("ada"), "the bill is right")
         await console.shows(pilot, "Needs you 1")
         await console.press(pilot, "3", "left_square_bracket")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from functools import partial
 
 import pytest
 from sb.screens import keys_in_order
 from sb.screens.decision import DecisionScreen
+from sb.screens.handled import Handled
 from sb.screens.keys_in_order import STUCK_S
 from textual import events
 from textual.pilot import Pilot
@@ -18,6 +20,7 @@ from sb.store import driver
 from tests.screens import shop
 from tests.screens.conftest import Agents, Console
 from tests.screens.shop import Bank
+from tests.screens.steps import done
 from tests.screens.test_deciding import state
 from tests.screens.test_recovery import in_doubt
 
@@ -196,5 +199,64 @@ def test_a_burst_whose_request_is_gone_when_its_dialog_would_open_is_no_command(
         await console.says(pilot, "nothing to approve here")
         await console.until(pilot, lambda: not console.app._typed)
         assert console.at("inbox")
+
+    console(script)
+
+
+def slow(console: Console) -> threading.Event:
+    """Let records be read once the event that is returned is set, as on a busy machine."""
+    gate, section = threading.Event(), console.app.section
+    assert isinstance(section, Handled)
+    handler = section.handler
+    assert handler is not None
+    load = handler.load
+
+    def late(reference: str) -> object:
+        gate.wait(60)
+        return load(reference)
+
+    vars(handler)["load"] = late
+    return gate
+
+
+def test_enter_typed_ahead_goes_on_to_the_second_step_and_what_follows_is_dropped(
+    agents: Agents, console: Console
+) -> None:
+    approval_id = agents.pay("bob")
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.shows(pilot, "Needs you 1")
+        gate = slow(console)
+        burst(console, "d", *"who is that", "enter", "y")
+        await asyncio.sleep(0.3)  # in which all of it reaches the console, and nothing is read
+        gate.set()
+        await console.shows(pilot, "2 of 2")
+        assert "who is that" in console.text()
+        assert "who is thaty" not in console.text()
+        await console.settle(pilot)
+        assert state(agents, approval_id) == "waiting"
+        await console.press(pilot, "escape")
+        assert box(console) == "who is that"
+
+    console(script)
+
+
+@pytest.mark.parametrize("key", ["u", "t"])
+def test_a_key_typed_with_the_one_that_moved_the_cursor_waits_for_its_record(
+    agents: Agents, console: Console, key: str
+) -> None:
+    done(agents, order="1001")
+    done(agents, order="1002")
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.visit(pilot, "changes")
+        await console.settle(pilot)
+        gate = slow(console)
+        burst(console, "down", key, *"x3")
+        await asyncio.sleep(0.3)  # in which all of it reaches the console, and nothing is read
+        gate.set()
+        await console.until(pilot, lambda: "can be reversed" in console.text())
+        assert console.at("changes")
+        assert not any("no undo record" in toast for toast in console.toasts)
 
     console(script)

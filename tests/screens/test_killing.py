@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from sb.screens.decision import DecisionScreen
+from sb.screens.inbox import InboxScreen
 from sb.screens.killing import KillScreen
 from textual.pilot import Pilot
 from textual.widgets import Input
 
 from sb.kernel.authority.signing import Label
 from tests.screens.conftest import Agents, Console
-from tests.screens.steps import give
+from tests.screens.steps import ask, give
 from tests.screens.test_deciding import PASSPHRASE, enrol
 
 ADA = Label("ada")
@@ -239,3 +242,94 @@ def test_hostile_names_are_shown_and_do_nothing(agents: Agents, console: Console
 
     console(script)
     assert not agents.call("notes.append", {"text": "x"}, agent=hostile).success
+
+
+def test_after_a_stop_is_lifted_the_cursor_goes_to_the_next_one_and_from_the_last_nowhere(
+    agents: Agents, console: Console
+) -> None:
+    agents.pay()
+    for agent in ("clerk", "scribe"):
+        agents.clock.time += 1
+        agents.runtime.kill.throw("agent", agent, ADA, "drill")
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.shows(pilot, "agent clerk: drill")
+        for lifted, left in (("agent:scribe", ["agent:clerk"]), ("agent:clerk", [])):
+            await console.point(pilot, lifted)
+            await ask(console, pilot, "L")
+            await give(console, pilot, "over")
+            await console.press(pilot, "y")
+            await console.until(pilot, partial(_is_left, agents, left))
+            await console.settle(pilot)
+            section = console.app.section
+            assert isinstance(section, InboxScreen)
+            assert "bank.pay" not in console.detail()
+            if left:
+                assert section.handler is not None
+                assert section.handler.reference == left[0]
+            else:
+                assert "agent:clerk may go on, says" in console.detail()
+                assert "Stop" not in console.text()
+                assert section.handler is None
+                await console.press(pilot, "a")
+                assert not isinstance(console.app.screen, DecisionScreen)
+
+    console(script)
+
+
+def _is_left(agents: Agents, names: list[str]) -> bool:
+    return killed(agents) == names
+
+
+def test_that_an_agent_is_stopped_is_said_on_the_first_line_in_the_counts_and_in_agents(
+    agents: Agents, console: Console
+) -> None:
+    agents.pay()
+    agents.work(1, agent="scribe")
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.settle(pilot)
+        assert "stopped" not in console.text()
+        agents.runtime.kill.throw("agent", "scribe", ADA, "writes to the wrong people")
+        await console.shows(pilot, "Needs you 2")
+        await console.shows(pilot, "Inbox·2")
+        assert "1 stopped" in console.text().split("\n")[0]
+        await console.press(pilot, "slash", *"bank", "enter")
+        await console.shows(pilot, "Needs you 1")
+        assert "hides 1" in console.text()
+        await console.press(pilot, "2")
+        await console.shows(pilot, "1 stopped · last seen")
+        rows = console.squeezed().split("\n")
+        assert any("scribe" in row and "stopped" in row for row in rows)
+        assert not any("clerk" in row and "stopped" in row for row in rows)
+        assert "1 stopped" in rows[0]
+        agents.runtime.kill.throw("global", "", ADA, "drill")
+        await console.until(pilot, lambda: "all stopped" in console.text().split("\n")[0])
+
+    console(script)
+
+
+def test_a_stopped_agent_is_let_go_on_where_agents_are_listed(agents: Agents, console: Console) -> None:
+    agents.work(1, agent="scribe")
+    agents.clock.time += 60
+    agents.work(1)
+    for reason in ("drill", "drill again"):
+        agents.clock.time += 1
+        agents.runtime.kill.throw("agent", "scribe", ADA, reason)
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.visit(pilot, "agents")
+        await console.settle(pilot)
+        assert "L lift" not in console.text()
+        await console.press(pilot, "L")
+        await console.says(pilot, "this agent is not stopped")
+        await console.press(pilot, "down")
+        await console.shows(pilot, "L lift")
+        await ask(console, pilot, "L")
+        assert "agent:scribe" in console.text()
+        await give(console, pilot, "over")
+        await console.press(pilot, "y")
+        await console.until(pilot, partial(_is_left, agents, []))
+        await console.until(pilot, lambda: "stopped" not in console.text().split("\n")[0])
+
+    console(script)
