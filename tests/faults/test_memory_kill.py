@@ -248,8 +248,6 @@ def unsound(home: Home) -> list[Any]:
             "SELECT 'evidence', e.record FROM record_evidence AS e WHERE e.weight > 0 GROUP BY e.record HAVING count(*) <>"
             " (SELECT sum(CASE h.operation WHEN 'split' THEN -1 ELSE 1 END) FROM record_history AS h WHERE h.record = e.record"
             " AND h.former LIKE '%\"confidence\"%')"
-            " UNION ALL SELECT 'restatement', r.id FROM records AS r WHERE r.state = 'superseded' AND r.id NOT IN"
-            " (SELECT source FROM edges WHERE relation = 'merged_into')"
         )
         found += database.query(  # what fell did so with its event, and with what replaced it
             "SELECT 'collapse', c.uid FROM belief_collapse_events AS c JOIN records AS l ON l.id = c.loser"
@@ -258,6 +256,7 @@ def unsound(home: Home) -> list[Any]:
             " OR NOT EXISTS (SELECT 1 FROM edges AS e WHERE (e.source, e.relation, e.target) = (c.winner, 'supersedes', c.loser)))"
             " UNION ALL SELECT 'fell', r.uid FROM records AS r WHERE r.state = 'superseded' AND NOT EXISTS (SELECT 1"
             " FROM belief_collapse_items AS i WHERE i.record = r.id AND i.restored = 0)"
+            " AND r.id NOT IN (SELECT source FROM edges WHERE relation = 'merged_into')"  # unless it is a restatement
         )
     with closing(sqlite3.connect(home.config.database)) as other:  # the standard library's SQLite
         other.execute("INSERT INTO record_index (record_index, rank) VALUES ('integrity-check', 1)")
