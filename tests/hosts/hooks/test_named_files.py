@@ -223,11 +223,11 @@ def test_worktrees_of_one_repository_are_one_ground_for_keys(host: Host, keys: P
     tree = host.project.parent / "tree"
     git(host.project, "worktree", "add", "-q", "-b", "beside", str(tree))
     beside = replace(host, project=tree, session="session-2")
-    for one in (beside, host):
-        one.tell("SessionStart", source="startup")
+    for session in (beside, host):
+        session.tell("SessionStart", source="startup")
         with suppress(BlockingIOError):  # what the other one holds is new to it
-            one.before("Bash", "t0", command="true")
-        one.after("Bash", "t0", command="true")
+            session.before("Bash", "t0", command="true")
+        session.after("Bash", "t0", command="true")
     assert host.before("Bash", "t1", command="git ls-remote; git fetch origin") == HookVerdict()
     with running(host, "git ls-remote; git fetch origin"):
         verdict = beside.before("Bash", "t2", command="python3 mk.py")
