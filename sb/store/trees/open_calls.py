@@ -133,8 +133,8 @@ class OpenCalls:
         known = self._open_fields(project, key)
         if "parts" in known:
             fields = self._fields_of(self.home_of(project), tree) if tree else {}
-            kept = {name: item for name, item in known.items() if name not in ("at", "parts", "skipped")}
-            body = json.dumps({**kept, "why": why, **fields}).encode()
+            others = {name: item for name, item in known.items() if name not in ("at", "parts", "skipped")}
+            body = json.dumps({**others, "why": why, **fields}).encode()
             write_atomic(self._open_path(project, key), body, durable=False)
 
     def _fields_of(self, home: Path, tree: StoredTree) -> dict[str, Any]:

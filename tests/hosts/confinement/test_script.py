@@ -124,9 +124,9 @@ def test_tree_of_a_call_that_was_asked_about_is_stored_before_its_line_begins(
         (project / "told").write_text("nothing ")
         tree = (f"{project}/a 'b", "key-1") if given else ("", "")
         confiner.store.issue(line, str(project), confiner.place.profile(), outside=False, tree=tree)
-        told = str(["tree", f"{project}/a 'b", "key-1", str(home.folder), ""]) if given else "nothing "
-        assert confiner.call(line).stdout == f"{told}none\n"
-    assert confiner.call(line).stdout == f"{told}none\n"
+        expected = str(["tree", f"{project}/a 'b", "key-1", str(home.folder), ""]) if given else "nothing "
+        assert confiner.call(line).stdout == f"{expected}none\n"
+    assert confiner.call(line).stdout == f"{expected}none\n"
     (project / "told").write_text("once ")
     assert confiner.call(line).stdout == "once none\n"
 

@@ -40,7 +40,7 @@ def ticket(host: Host) -> dict[str, str]:
 
 
 def begin(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What `sb-confine` does before it starts the line."""
+    """Store the tree anew, as `sb-confine` does before it starts the line."""
     facts = ticket(host)
     assert facts["tree"] == str(host.project)
     with monkeypatch.context() as context:
