@@ -84,7 +84,8 @@ def _is_starting(process: str, state: str, memory: str, program: str) -> bool:
     try:
         with open(f"{process}/cmdline", "rb", buffering=0) as file:
             words = file.read()
-        if words and _NAMED not in words:  # without any it is of the kernel, or becoming another program just now
+        # Without words it is of the kernel, or becoming another program just now.
+        if words and _NAMED not in words:
             return False
         if words.startswith(os.fsencode(program) + b"\0") and _mark(program, state) in words:
             return True
