@@ -10,6 +10,7 @@ from textual_plotext import PlotextPlot
 
 from sb.kernel.review.activity import Tally
 
+AROUND = 5  # cells of axis and frame beside a title
 MOST_TICKS = 4  # of an axis, besides 0
 PARTS = {"ran": "accent", "asked": "warn", "refused": "danger"}  # of a bar, each with the token of its colour
 
@@ -48,7 +49,11 @@ class HoursChart(PlotextPlot):
         calls, x = plot.subplot(1, 1) if cost else plot, list(range(-last, 1))
         amiss = [f"{sum(part)} {name}" for name, part in zip(PARTS, (ran, asked, refused), strict=True)][1:]
         parts = [text for text in amiss if not text.startswith("0 ")]
-        calls.title(", ".join([f"{agent}: calls an hour", *parts]))  # a legend would lie over the bars
+        title = ", ".join([f"{agent}: calls an hour", *parts])  # a legend would lie over the bars
+        room = (width - width // 2 if cost else width) - AROUND
+        calls.title(
+            title if len(title) <= room else f"{agent}: calls an hour"[:room]
+        )  # else there is none at all
         calls.stacked_bar(x, [ran, asked, refused], color=colors, width=0.8)
         top = max(1, *map(sum, zip(ran, asked, refused, strict=True)))
         calls.ylim(0, top)

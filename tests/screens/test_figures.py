@@ -61,6 +61,7 @@ def test_an_agents_page_has_its_cost_by_the_hour_and_its_evals_where_there_are_s
     async def script(pilot: Pilot[None]) -> None:
         await console.visit(pilot, "agents")
         await console.shows(pilot, "Cost an hour, $")
+        assert "alls an hour" in console.text(), "a title that does not fit is left out whole"
         await console.until(pilot, lambda: "claude-code" in console.detail())
         page = console.app.section.handler.item  # type: ignore[union-attr]
         assert [round(cost, 2) for cost in page.cost if cost] == [4.0, 2.0]
