@@ -77,6 +77,7 @@ def test_the_inbox_lists_what_needs_you_of_every_kind(agents: Agents, console: C
     agents.runtime.kill.throw("agent", "scribe", Label("ada"), "pays twice")
 
     async def script(pilot: Pilot[None]) -> None:
+        await console.shows(pilot, "1 stopped")  # which is read once the rows are there
         await console.looks(pilot, "inbox-busy")
 
     console(script)
