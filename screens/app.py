@@ -19,7 +19,7 @@ from sb.screens.locking import LOCK, LOCK_HELP, NOTHING_TO_LOCK, KeyLock
 from sb.screens.panel import Shares
 from sb.screens.section import Section
 from sb.screens.state.last_places import LastPlaces
-from sb.screens.state.records import NOBODY, UNSIGNED, Look, Records, Standing, active_stops
+from sb.screens.state.records import NOBODY, UNSIGNED, Look, Records, Stops, active_stops
 from sb.screens.style_sheet import ConsoleStyleSheet
 from sb.screens.terminal_driver import TerminalDriver
 from sb.screens.theme import DARK, LIGHT, theme
@@ -112,7 +112,7 @@ class ConsoleApp(KeysInOrder):
         self.operator = operator
         self.view_counts: dict[str, int] = {}  # how many records each view has, as far as it was read
         self.inbox: Sequence[Group] | None = None  # what waits, once it was read
-        self.standing = Standing()
+        self.stops = Stops()
         self.last_places = LastPlaces(records.config.home, read_only=read_only)
         self._counted_at: float | None = None
         self.shares = Shares()
@@ -240,13 +240,13 @@ class ConsoleApp(KeysInOrder):
         self.call_after_refresh(self._counted_once.set)
         if self.section is not None:  # once these rows are painted
             read = partial(active_stops, self.records)
-            self.call_after_refresh(self.section.read, "stops", read, self.standing.take)
+            self.call_after_refresh(self.section.read, "stops", read, self.stops.take)
 
     @property
     def needs(self) -> Mapping[str, int]:
         """Counts of what needs you, by place."""
         waiting = sum(len(group.entries) for group in self.inbox or ())
-        return {"inbox": waiting + self.standing.count}
+        return {"inbox": waiting + self.stops.count}
 
     def _all_sections(self) -> list[Section]:
         stacks = self._screen_stacks.values()
@@ -285,7 +285,7 @@ class ConsoleApp(KeysInOrder):
         """The freshness of what is on screen."""
         age = self.records.clock.monotonic() - self._read_at
         words = [("read-only", "bold")] if self.read_only else []
-        words += [(self.standing.word, "bold $danger")] if self.standing.word else []
+        words += [(self.stops.word, "bold $danger")] if self.stops.word else []
         if self.operators.trouble:
             words.append((plain(self.operators.trouble, one_line=True), "$warn"))
         elif self.who:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from sb.screens.actions import Action
 from sb.screens.state.document import Document
-from sb.screens.state.records import Operators, Records, Standing
+from sb.screens.state.records import Operators, Records, Stops
 
 if TYPE_CHECKING:
     from sb.screens.panel import Shares
@@ -44,7 +44,7 @@ class Console(Protocol):
     def leaving(self) -> threading.Event: ...
 
     last_places: LastPlaces
-    standing: Standing
+    stops: Stops
 
     @property
     def drafts(self) -> dict[str, str]: ...

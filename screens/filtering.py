@@ -120,7 +120,7 @@ class Filtering(Section):
 
     @on(Input.Submitted, "#filter")
     def _entered(self, message: Input.Submitted) -> None:
-        """Go to the list, with what was typed; a text that is no filter keeps the cursor, so that no key acts on other rows."""
+        """Filter by the text and go to the list; an invalid text keeps the cursor, so that no key acts on other rows."""
         if self._timer is not None:
             self._timer.stop()
         self.filter_by(message.value)

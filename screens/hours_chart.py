@@ -51,9 +51,10 @@ class HoursChart(PlotextPlot):
         parts = [text for text in amiss if not text.startswith("0 ")]
         title = ", ".join([f"{agent}: calls an hour", *parts])  # a legend would lie over the bars
         room = (width - width // 2 if cost else width) - AROUND
+        titles = (title, f"{agent}: calls an hour", "Calls an hour")
         calls.title(
-            title if len(title) <= room else f"{agent}: calls an hour"[:room]
-        )  # else there is none at all
+            next((text for text in titles if len(text) <= room), "")
+        )  # plotext leaves out a longer one whole
         calls.stacked_bar(x, [ran, asked, refused], color=colors, width=0.8)
         top = max(1, *map(sum, zip(ran, asked, refused, strict=True)))
         calls.ylim(0, top)

@@ -129,7 +129,7 @@ class InboxScreen(Filtering, Handled, Waiting):
 
     def _show_thorough(self, needs: Sequence[Need]) -> None:
         self._needs |= {need.key: need for need in needs}
-        self.console_app.standing.weak = sum(need.kind == "finding" for need in needs)
+        self.console_app.stops.weak = sum(need.kind == "finding" for need in needs)
         self.lines.show_below(needs)
         self._show()
 

@@ -338,30 +338,30 @@ class Records:
                 self._logs.popitem()[1].database.close()
 
 
-class Standing:
+class Stops:
     """Stops, and what is not enforced: they need somebody, and stand below what waits for a decision."""
 
     def __init__(self) -> None:
-        self.stops: Sequence[Kill] | None = ()  # None where they cannot be read
+        self.active: Sequence[Kill] | None = ()  # None where they cannot be read
         self.weak = 0  # as the Inbox has counted what is not enforced
 
     def take(self, stops: Sequence[Kill] | None) -> None:
         """Note the stops that were read."""
-        self.stops = stops
+        self.active = stops
 
     @property
     def count(self) -> int:
         """The number of both."""
-        return len(self.stops or ()) + self.weak
+        return len(self.active or ()) + self.weak
 
     @property
     def word(self) -> str:
         """The stops in a word, for the first line of every screen; "" for none."""
-        if self.stops is None:
+        if self.active is None:
             return "stops unreadable"
-        if any(kill.scope == "global" for kill in self.stops):
+        if any(kill.scope == "global" for kill in self.active):
             return "all stopped"
-        return f"{len(self.stops)} stopped" if self.stops else ""
+        return f"{len(self.active)} stopped" if self.active else ""
 
 
 def active_stops(records: Records) -> list[Kill] | None:
