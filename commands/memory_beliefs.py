@@ -123,7 +123,7 @@ def revert(
     agent: Agent = "",
     json_: AsJson = False,
 ) -> None:
-    """Take a correction back."""
+    """Revert a correction."""
     with memory(ctx, agent, project=project, scope=scope) as brain:
         done = brain.revert(collapse, reason)
     if json_:

@@ -13,7 +13,6 @@ from sb.commands.options import AsJson, ChangeReason, group
 
 from sb.base.duration import human_duration, parse_duration
 from sb.base.text import counted, plain
-from sb.errors import UsageError
 
 if TYPE_CHECKING:
     from sb.memory import Brain
@@ -57,11 +56,10 @@ def create(
         "tool": tool,
         "error": error,
     }
-    parts = {name: value for name, value in given.items() if value}
     with memory(ctx, agent, project=project, scope=scope, session=session, create=True) as brain:
         until = _from_now(brain, expires) if expires else None
         made = brain.trigger_create(
-            parts, typed(action, "action"), private=private, expires_at=until, every_session=every_session
+            given, typed(action, "action"), private=private, expires_at=until, every_session=every_session
         )
         if made in brain.quarantined:
             note("quarantined: a person has to release it before it fires")
@@ -69,7 +67,7 @@ def create(
             return
         item = brain.trigger_show(made)
         if item.inert:
-            note("it reads like an attack on a model, so it is kept but never fires")
+            note("it reads like an attack on a model: it is saved, but never fires")
         _show(item, brain.space.clock.now(), json_)
 
 
@@ -82,11 +80,7 @@ def list_(
     agent: Agent = "",
     json_: AsJson = False,
 ) -> None:
-    """List triggers, and which to retire as nobody heeds them."""
-    from sb.protocols.types.vocabulary import TRIGGER_STATUSES
-
-    if status and status not in TRIGGER_STATUSES:
-        raise UsageError(f"--status: not a state: {status!r}", ", ".join(sorted(TRIGGER_STATUSES)))
+    """List triggers, and those that were ignored too often."""
     with memory(ctx, agent, project=project, scope=scope) as brain:
         items, now = brain.trigger_list(status), brain.space.clock.now()
     if json_:
@@ -96,7 +90,7 @@ def list_(
         _show(item, now)
     if proposed := [item for item in items if item.proposed]:
         note(
-            f"{counted(len(proposed), 'trigger')} ignored three times: sb memory trigger retire {proposed[0].id}"
+            f"{counted(len(proposed), 'trigger')} ignored too often: sb memory trigger retire {proposed[0].id}"
         )
     if not items:
         note("no triggers: sb memory trigger create saves one")
@@ -147,14 +141,14 @@ def check(
 def snooze(
     ctx: typer.Context,
     trigger: Trigger,
-    time: Annotated[str, typer.Argument(metavar="TIME", help="Time that it rests, such as 2h or 7d.")],
+    time: Annotated[str, typer.Argument(metavar="TIME", help="How long, such as 2h or 7d.")],
     reason: ChangeReason = "",
     project: Project = "",
     scope: Scope = "",
     agent: Agent = "",
     json_: AsJson = False,
 ) -> None:
-    """Let a trigger rest for a time."""
+    """Snooze a trigger."""
     required(reason)
     with memory(ctx, agent, project=project, scope=scope) as brain:
         brain.trigger_snooze(trigger, _from_now(brain, time), reason)
@@ -171,7 +165,7 @@ def retire(
     agent: Agent = "",
     json_: AsJson = False,
 ) -> None:
-    """End a trigger for good."""
+    """Retire a trigger for good."""
     required(reason)
     with memory(ctx, agent, project=project, scope=scope) as brain:
         brain.trigger_retire(trigger, reason)

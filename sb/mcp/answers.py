@@ -5,15 +5,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from typing import (
-    Any,
-    NotRequired,  # pydantic wants it before Python 3.12
-    ParamSpec,
-    TypeVar,
-)
+from typing import Any, NotRequired, ParamSpec, TypeVar
 
 from mcp.server.mcpserver.exceptions import ToolError
-from typing_extensions import TypedDict
+from typing_extensions import TypedDict  # pydantic wants it before Python 3.12
 
 from sb.base.secrets.redaction import one_line
 from sb.errors import SBError

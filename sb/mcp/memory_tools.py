@@ -231,8 +231,7 @@ class MemoryTools:
         """Save a reminder that is shown once, when all of its conditions come up in a later session."""
         given = {"words": when, "path": path, "tool": tool, "error": error}
         with self._desk().memory() as brain:
-            parts = {name: value for name, value in given.items() if value}
-            return _saved(brain, brain.trigger_create(parts, action, project=project or None))
+            return _saved(brain, brain.trigger_create(given, action, project=project or None))
 
     def describe(
         self,
@@ -328,7 +327,7 @@ def _saved(brain: Brain, saved: str, merged: bool = False) -> Saved:
     notes = [f"masked: {label}" for label in brain.masked]
     if saved in brain.quarantined:
         notes.append("quarantined: a person has to release it before it is found")
-    elif (row := brain.space.records.find(saved)) and (winner := brain.space.superseded_by(row)):
+    elif winner := brain.superseded_by(saved):
         notes.append(f"superseded: {winner} corrected it, so that no search finds it")
     return Saved(id=saved, merged=merged, notes=notes)
 

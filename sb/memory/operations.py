@@ -8,11 +8,15 @@ from sb.base.secrets.redaction import one_line
 from sb.base.values.references import full_one, is_prefix
 from sb.config import Config
 from sb.errors import DeniedError, NotFoundError
+from sb.memory.gate.confidence import first
 from sb.memory.gate.incoming import Gate
 from sb.memory.lazy import lazy
 from sb.memory.search import Searcher
 from sb.memory.session_writer import SessionWriter
 from sb.memory.space import ID_PREFIX, Space
+from sb.memory.trust.scores import believed
+from sb.protocols.types import Fact
+from sb.protocols.types.brain import SpokenFields
 from sb.store.records.columns import ACTIVE, QUARANTINED, Row
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.places import Place
@@ -33,8 +37,22 @@ class Operations:
         """The gate that decides what `remember` saves as a memory of its own."""
         return Gate(self.space, self.writer.record_writer)
 
+    def superseded_by(self, record: str) -> str:
+        """The id of the memory that corrected one that this agent saved; "" if none did."""
+        row = self.space.records.find(record)
+        return "" if row is None or row["agent"] != self.agent_id else self.space.superseded_by(row)
+
     def _place(self, project: str | None, scope: str | None, private: bool) -> Place:
         return Place(self.stack, self.writer.chosen(project, scope), self.agent_id if private else "")
+
+    def _fact(self, content: str, category: str, place: Place, more: SpokenFields) -> Fact:
+        """A fact, as sure as its source and category make it where nobody says how sure."""
+        if "source_type" in more:
+            more["source_type"] = believed(more["source_type"], is_person=self.writer.record_writer.is_person)
+        if "confidence" not in more and "evidence_n" not in more:
+            source = more.get("source_type", "agent-written")
+            more = {**more, **first(source, self.gate.settings(place, category).confidence)}
+        return Fact(content=content, category=category, **more)
 
     def _visible_row(self, record: str, states: Iterable[str] | None = (ACTIVE,)) -> Row:
         """The row of a record that this agent sees: by its id, or the entity of that name.

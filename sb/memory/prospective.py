@@ -92,6 +92,9 @@ class Prospective(Operations):
 
         Args:
             status: only those that are pending, fired, retired, expired or snoozed.
+
+        Raises:
+            UsageError: there is no such status.
         """
         self.writer.check_right(READ)
         return self.triggers.listed(status)

@@ -238,7 +238,7 @@ class Space:
         }
         if row["state"] == SUPERSEDED:
             shown["superseded_by"] = self.superseded_by(row)
-        elif known := self.collapses.standing(row["id"]):
+        elif known := self.collapses.in_force(row["id"]):
             shown["corrected_by"] = known[1] if known[0] == MENTION else ""
         if self.reader.masks:
             names = ("content", "speaker", "tags", "details")
@@ -249,7 +249,7 @@ class Space:
         """The id of what replaced a superseded record, here or in the database that it came from; "" if nothing did."""
         if row["state"] != SUPERSEDED:
             return ""
-        known = self.collapses.standing(row["id"])
+        known = self.collapses.in_force(row["id"])
         if known and known[0] != MENTION:
             return known[1]
         edges = (edge for edge in self.edges.lineage(row["id"]) if edge.target == row["id"])

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Unpack
 from sb.memory.beliefs.operations import Beliefs
 from sb.memory.beliefs.revision import check_correctable
 from sb.memory.decay import FORGET, recovered
-from sb.memory.gate.confidence import Beta, first
+from sb.memory.gate.confidence import Beta
 from sb.memory.personal_data import ESCALATE
-from sb.memory.trust.scores import NEUTRAL, believed, weight_of_outcome
-from sb.protocols.types import Decision, EntityRecord, Event, Fact
+from sb.memory.trust.scores import NEUTRAL, weight_of_outcome
+from sb.protocols.types import Decision, EntityRecord, Event
 from sb.protocols.types.brain import EntityFields, Fields, SpokenFields
 from sb.store.records.columns import ACTIVE, FORGOTTEN, QUARANTINED, SUPERSEDED, Row
 from sb.store.records.evidence import CONFIRMED, REFUTED, Evidence
-from sb.store.records.places import Execute, Place
+from sb.store.records.places import Execute
 
 if TYPE_CHECKING:
     from sb.memory.gate.worth import GateVerdict
@@ -97,15 +97,6 @@ class Writes(Beliefs):
         if row["source_type"] in self.space.untrusted_sources:
             return GateVerdict(True, f"{row['source_type']} is an untrusted source", held=QUARANTINED)
         return self.space.shown_verdict(self.gate.look(row, fact, place).verdict)
-
-    def _fact(self, content: str, category: str, place: Place, more: SpokenFields) -> Fact:
-        """A fact, as sure as its source and category make it where nobody says how sure."""
-        if "source_type" in more:
-            more["source_type"] = believed(more["source_type"], is_person=self.writer.record_writer.is_person)
-        if "confidence" not in more and "evidence_n" not in more:
-            source = more.get("source_type", "agent-written")
-            more = {**more, **first(source, self.gate.settings(place, category).confidence)}
-        return Fact(content=content, category=category, **more)
 
     def decide(
         self,

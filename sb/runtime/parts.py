@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -33,7 +32,7 @@ from sb.kernel.review.log_pruning import adopt_prunes
 from sb.kernel.run_context import SafetyMode
 from sb.log.event_log import EventLog
 from sb.shell.programs.ruleset import SHIPPED_RULES, Ruleset, judged_by
-from sb.store.armed_triggers import any_armed
+from sb.store.armed_triggers import any_armed, unreadable
 from sb.store.database import database_files, open_database
 from sb.tools import register_builtin
 from sb.tools.hosted.contracts import register_hosted
@@ -330,11 +329,13 @@ def result_guards(config: Config, log: EventLog, refusal: ScopeRefusal | None = 
         guards.append(output_guard(output_gate(log), config.output_gate.results, config.output_gate.action))
 
     def remind(call: ToolCall, outcome: Outcome) -> None:
-        with contextlib.suppress(Exception):  # whatever it is, the result goes out without a reminder
+        try:
             if any_armed(log.database):  # most homes have none
                 from sb.memory.triggers import results
 
                 results.remind(config, log, refusal, call, outcome)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the result goes out, and says so
+            outcome.warning = "\n".join(filter(None, (outcome.warning, unreadable(error))))
 
     return [*guards, remind]
 

@@ -164,7 +164,7 @@ def revert(world: World, ours: list[str], chosen: int) -> None:
     ours.remove(uid)
     assert not done.left
     world.check_consistent()
-    assert world.brain.collapse(uid).status == "reverted"
+    assert [item.status for item in world.brain.collapses() if item.id == uid] == ["reverted"]
 
 
 def test_a_circle_that_rests_on_nothing_else_falls_and_one_with_ground_stays(brain: Brain) -> None:

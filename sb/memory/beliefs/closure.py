@@ -34,17 +34,17 @@ def ungrounded(supports: Mapping[int, Collection[int]], grounded: Iterable[int])
     for record, sources in supports.items():
         for source in sources:
             bears.setdefault(source, []).append(record)
-    standing = {record for record in grounded if record in supports}
-    frontier = list(standing)
+    supported = {record for record in grounded if record in supports}
+    frontier = list(supported)
     while frontier:
         frontier = [
             record
             for source in frontier
             for record in bears.get(source, ())
-            if record in supports and record not in standing
+            if record in supports and record not in supported
         ]
-        standing.update(frontier)
-    return supports.keys() - standing
+        supported.update(frontier)
+    return supports.keys() - supported
 
 
 class Lineage:
@@ -120,7 +120,7 @@ class Lineage:
         return next((source["uid"] for source in states if source["state"] == SUPERSEDED), "")
 
     def _rests_elsewhere(self, row: Row, known: Collection[str]) -> bool:
-        """True if a record names a source that is no relation: a call, a document, a record that cannot be related."""
+        """True if a record names a source beyond its relations: a call, a document, a record that cannot be related."""
         references = orjson.loads(row["fields"]).get("derived_from") or ()
         named = [(str(item).partition(":")[0], str(item).rpartition(":")[2]) for item in references]
         others = [uid for kind, uid in named if uid not in known and kind not in _ANNOTATIONS]

@@ -25,7 +25,7 @@ from sb.store.records.collapses import (
     CollapseItem,
 )
 from sb.store.records.columns import ACTIVE, ERASED, SUPERSEDED, Row
-from sb.store.records.edges import SUPERSEDES
+from sb.store.records.edges import SUPERSEDES, Edge
 from sb.store.records.places import Execute
 
 REVERT = "revert"  # the operation in a record's history
@@ -121,7 +121,6 @@ def collapse_view(space: Space, event: CollapseEvent, places: Collection[int]) -
     rows = {row["id"]: row for row in space.records.rows(numbers)}
     seen = [item for item in items if rows[item.record]["place"] in places]
     winner, loser = _shown(space, rows[event.winner]), _shown(space, rows[event.loser])
-    reverts = space.database.query("SELECT uid FROM belief_collapse_events WHERE id = ?", (event.reverts,))
     return Collapse(
         id=event.uid,
         at=event.at,
@@ -141,7 +140,7 @@ def collapse_view(space: Space, event: CollapseEvent, places: Collection[int]) -
             side: [uid for uid, row in space.records.known(uids).items() if row["place"] in places]
             for side, uids in orjson.loads(event.provenance).items()
         },
-        reverts=reverts[0][0] if reverts else "",
+        reverts=space.collapses.uid(event.reverts),
         settled_at=event.settled_at,
         settled_by=event.settled_by,
     )
@@ -186,10 +185,7 @@ def revert(keeper: RecordWriter, uid: str, places: Collection[int], reason: str)
         if missing := Lineage(space).missing(loser):
             raise CheckFailed(f"{loser['uid']} rests on {missing}, which is superseded", "revert that first")
         space.collapses.settle(execute, event.id, REVERTED, space.clock.now(), keeper.agent)
-        execute(
-            "DELETE FROM edges WHERE source = ? AND relation = ? AND target = ?",
-            (winner["id"], SUPERSEDES, loser["id"]),
-        )
+        space.edges.remove(execute, Edge(winner["id"], SUPERSEDES, loser["id"]))
         back, removed = space.records.row(loser["id"]), ""
         counter = Revision(keeper, winner, reason, reverts=event.id)
         if event.brought and winner["state"] == ACTIVE and back is not None and back["state"] == ACTIVE:
@@ -222,7 +218,7 @@ def _check(keeper: RecordWriter, event: CollapseEvent, loser: Row, winner: Row) 
     by = event.settled_by or event.agent
     if judged and space.trust.is_lower(stack, keeper.agent, by):
         raise DeniedError(f"{keeper.agent} is trusted less than {by}, who decided that {loser['uid']} falls")
-    if winner["state"] == SUPERSEDED and (since := space.collapses.standing(winner["id"])):
+    if winner["state"] == SUPERSEDED and (since := space.collapses.in_force(winner["id"])):
         raise CheckFailed(f"{winner['uid']} is superseded by {since[1]} itself", f"revert {since[2]} first")
 
 
@@ -256,7 +252,7 @@ def _supported_again(
         row["id"]: row
         for row in space.records.rows(lineage.below(active, (ACTIVE, SUPERSEDED)))
         if row["state"] == SUPERSEDED
-        and (space.collapses.standing(row["id"]) or ("",))[0] == DERIVED
+        and (space.collapses.in_force(row["id"]) or ("",))[0] == DERIVED
     }  # fmt: skip
     while rows:
         grounded = lineage.supports(list(rows.values()))[1]

@@ -9,7 +9,7 @@ from typing import Any
 from sb.base.values.references import is_prefix
 from sb.errors import DeniedError
 from sb.memory.beliefs.closure import Lineage
-from sb.memory.beliefs.collapses import Collapse, Reverted, collapse_view, collapses, find_collapse, revert
+from sb.memory.beliefs.collapses import Collapse, Reverted, collapses, revert
 from sb.memory.beliefs.revision import Revision, check_correctable, replace
 from sb.memory.operations import Operations
 from sb.memory.space import ID_PREFIX
@@ -79,8 +79,8 @@ class Beliefs(Operations):
         known = self.space.record(row)
         record: Any = successor(known, new, reason)
         if row["kind"] == "fact":
-            same = {name: getattr(known, name) for name in (*PEOPLE, "tags")}
-            record = self._fact(new, row["category"], place, same)  # type: ignore[attr-defined]
+            record = self._fact(new, row["category"], place, {"tags": known.tags})
+            record = dataclasses.replace(record, **{name: getattr(known, name) for name in PEOPLE})
         elif hasattr(record, "agent_id"):
             record = dataclasses.replace(record, derived_from=None, source_type="agent-written")
         return self.writer.keep_all([record], place, revision=self._revision(row, reason))[0]
@@ -114,11 +114,6 @@ class Beliefs(Operations):
             limit: the most that are listed; -1 for all.
         """
         return collapses(self.space, self.writer.places(), limit)
-
-    def collapse(self, collapse: str) -> Collapse:
-        """One correction by its id; raises NotFoundError."""
-        places = self.writer.places()
-        return collapse_view(self.space, find_collapse(self.space, collapse, places), places)
 
     def revert(self, collapse: str, reason: str = "") -> Reverted:
         """Take a correction back: what fell is found again, and what it brought is superseded in turn.

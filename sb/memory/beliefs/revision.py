@@ -239,10 +239,10 @@ def released(keeper: RecordWriter, execute: Execute, winner: Row) -> None:
 
 
 def check_correctable(row: Row) -> None:
-    """Refuse to correct what has a name, or is no claim and no experience.
+    """Refuse to correct a record of a kind that is neither a claim nor an experience, such as an entity.
 
     Raises:
-        ValueError: it is such a one.
+        ValueError: its kind has no correction.
     """
     if row["kind"] not in ECHOING:
         what = "save it again with what is true" if row["key"] else "forget it instead"
@@ -268,7 +268,7 @@ def not_active(space: Space, row: Row) -> NotFoundError:
     winner = space.superseded_by(row)
     if not winner:
         return NotFoundError(f"memory {row['uid']} is {row['state']}")
-    known = space.collapses.standing(row["id"])
+    known = space.collapses.in_force(row["id"])
     back = f"; sb memory revert {known[2]} takes that back" if known else ""
     return NotFoundError(f"memory {row['uid']} is superseded by {winner}", f"correct {winner}{back}")
 

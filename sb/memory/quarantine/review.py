@@ -248,7 +248,7 @@ class Quarantine:
         """The state and the key of a record that is quarantined no longer."""
         record = self._space.record(row)
         state = state_of(row["strength"]) if getattr(record, "is_active", True) else SUPERSEDED
-        if (self._space.collapses.standing(row["id"]) or (MENTION,))[0] != MENTION:
+        if (self._space.collapses.in_force(row["id"]) or (MENTION,))[0] != MENTION:
             state = SUPERSEDED  # it fell before it was quarantined
         return state, to_row(record, row)["key"]
 

@@ -65,12 +65,13 @@ class Situation:
 
 
 def checked(precondition: str | Mapping[str, str]) -> dict[str, str]:
-    """The parts of a precondition: free text is `words`; of several parts all have to hold.
+    """The parts of a precondition: free text is `words`; of several parts all have to hold; an empty one is left out.
 
     Raises:
         ValueError: a part is unknown, says nothing, is too long, or fits everything.
     """
     given = {"words": precondition} if isinstance(precondition, str) else dict(precondition)
+    given = {name: value for name, value in given.items() if value != ""}
     if unknown := [name for name in given if name not in PARTS]:
         raise ValueError(f"precondition: no such part: {shorten(str(unknown[0]), 40)!r} ({', '.join(PARTS)})")
     if not given:

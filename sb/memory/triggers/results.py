@@ -10,10 +10,7 @@ from sb.memory.access import ScopeRefusal
 from sb.memory.brain import Brain
 from sb.memory.scoped_values import scope_of_project
 from sb.memory.triggers.armed import fitting
-from sb.memory.triggers.precondition import Situation
-
-_PATHS = ("path", "paths", "file_path", "file")
-_LONGEST_TEXT = 500  # characters of an argument; longer ones are contents
+from sb.memory.triggers.situations import of_call
 
 
 def remind(
@@ -24,15 +21,7 @@ def remind(
     Args:
         refusal: why an agent may not use a scope, by its charter.
     """
-    texts = [
-        text
-        for value in (call.args or {}).values()
-        for text in (value if isinstance(value, list) else [value])
-        if isinstance(text, str) and len(text) <= _LONGEST_TEXT
-    ]
-    named = [(call.args or {}).get(name) for name in _PATHS]
-    paths = tuple(path for path in named if isinstance(path, str))
-    situation = Situation(" ".join(texts), call.ctx.intent, paths, call.tool_id, is_call=True)
+    situation = of_call(call.args or {}, call.tool_id, task=call.ctx.intent)
     if not fitting(log.database, situation):
         return
     scope = scope_of_project(str(call.ctx.metadata.get("project", "")))

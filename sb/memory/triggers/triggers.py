@@ -346,7 +346,12 @@ class Triggers:
 
         Args:
             status: only these.
+
+        Raises:
+            UsageError: there is no such status.
         """
+        if status and status not in MOVES:
+            raise UsageError(f"no status {status!r} of triggers", ", ".join(sorted(MOVES)))
         places = self._writer.places()
         marks = ", ".join("?" * len(places)) or "NULL"
         where = f"r.place IN ({marks}) AND r.kind = '{KIND}' AND r.state = '{ACTIVE}'"

@@ -86,7 +86,7 @@ class CollapseStore:
         )
 
     def restore(self, execute: Execute, record: int) -> str:
-        """Note that a record is no longer superseded by any event; returns the state that it had."""
+        """Note that a record was brought back from every event; returns the state that it had."""
         former = "SELECT former FROM belief_collapse_items WHERE record = ? AND role <> 'mention' ORDER BY collapse DESC"
         state = execute(former, (record,)).fetchone()[0]
         execute(
@@ -117,6 +117,11 @@ class CollapseStore:
         rows = self._database.query(f"{_EVENT} WHERE c.winner = ? AND c.status = 'pending'", (winner,))
         return [CollapseEvent(*row) for row in rows]
 
+    def uid(self, number: int | None) -> str:
+        """The id of an event; "" for none."""
+        rows = self._database.query("SELECT uid FROM belief_collapse_events WHERE id = ?", (number,))
+        return str(rows[0][0]) if rows else ""
+
     def items(self, collapse: int) -> list[CollapseItem]:
         """The records of an event, in the order of their numbers."""
         sql = (
@@ -125,8 +130,8 @@ class CollapseStore:
         )
         return [CollapseItem(*row) for row in self._database.query(sql, (collapse,))]
 
-    def standing(self, record: int) -> tuple[str, str, str] | None:
-        """The role of a record in the newest event that stands, with the ids of the winner and the event."""
+    def in_force(self, record: int) -> tuple[str, str, str] | None:
+        """The role of a record in the newest event in force, with the ids of the winner and the event."""
         rows = self._database.query(
             "SELECT i.role, w.uid, c.uid FROM belief_collapse_items AS i"
             " JOIN belief_collapse_events AS c ON c.id = i.collapse JOIN records AS w ON w.id = c.winner"

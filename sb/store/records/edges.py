@@ -125,6 +125,13 @@ class EdgeStore:
         """Remove all relations of a record; returns how many these were."""
         return int(execute("DELETE FROM edges WHERE ? IN (source, target)", (record,)).rowcount)
 
+    def remove(self, execute: Execute, edge: Edge) -> None:
+        """Remove one relation."""
+        execute(
+            "DELETE FROM edges WHERE source = ? AND relation = ? AND target = ?",
+            (edge.source, edge.relation, edge.target),
+        )
+
     def drop_orphans(self, execute: Execute) -> int:
         """Remove the relations that `orphans` counts; returns how many these were."""
         there = "SELECT id FROM records WHERE state <> 'erased'"

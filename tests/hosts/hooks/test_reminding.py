@@ -107,4 +107,6 @@ def test_call_goes_on_where_triggers_cannot_be_read(host: Host) -> None:
     trigger(host, {"tool": "Read"})
     with host.open() as runtime, runtime.database.write() as execute:
         execute("UPDATE triggers SET spec = 'no JSON'")
-    assert host.before("Read", file_path=str(host.project / "a")) == HookVerdict()
+    verdict = host.before("Read", file_path=str(host.project / "a"))
+    assert verdict.decision is Decision.NONE
+    assert "reminders cannot be read (JSONDecodeError)" in verdict.context
