@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import stat
 from collections.abc import Iterator
@@ -59,6 +60,17 @@ def write_atomic(path: Path, content: bytes, *, replace: bool = True, durable: b
     """Write a whole file that only its owner may read; see `atomic_file`."""
     with atomic_file(path, replace=replace, durable=durable) as file:
         file.write(content)
+
+
+@contextmanager
+def locked_folder(folder: Path) -> Iterator[None]:
+    """Lock out every other process that locks this folder, which exists."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def sync_folder(folder: Path) -> None:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
-from sb.base.files import write_atomic
+from sb.base.files import locked_folder, write_atomic
 from sb.base.secrets.redaction import redact_text
 from sb.base.text import nearest, plain
 from sb.base.values.frozen import frozen
@@ -21,7 +17,6 @@ from sb.errors import NotFoundError, SBError, UsageError
 REPLACE_HINT = "--replace, or choose another name"
 MOST_SAVED, LONGEST_NAME = 100, 40
 SAVED, PLACES = "filters", "places"  # the parts of the file
-_PATIENCE_S, _PAUSE_S = 2.0, 0.02  # for another process that writes the file
 
 
 @frozen
@@ -150,7 +145,7 @@ class SavedFilters:
         """The file's parts, to be changed; nobody else writes them meanwhile, and what we do not know stays."""
         try:
             self._home.create()
-            with _alone(self._home.folder):
+            with locked_folder(self._home.folder):
                 parts = self._read()
                 for part in (SAVED, PLACES):
                     parts.setdefault(part, {})
@@ -159,24 +154,6 @@ class SavedFilters:
                 write_atomic(self._file, text.encode(errors="backslashreplace"), durable=False)
         except OSError as error:
             raise SBError(f"cannot write {self._file}: {error.strerror}") from None
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        ends_at = time.monotonic() + _PATIENCE_S
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > ends_at:
-                    raise SBError("another process is saving filters", "try again") from None
-                time.sleep(_PAUSE_S)
-        yield
-    finally:
-        os.close(handle)
 
 
 def _entries(parts: Mapping[str, Any], part: str) -> dict[str, SavedFilter]:

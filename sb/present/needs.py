@@ -89,7 +89,7 @@ class Need:
 
     @property
     def reason(self) -> str:
-        """Why, unless the object says it."""
+        """The reason, unless the object says it."""
         return "" if self.kind == "kill" else self.why
 
     @property

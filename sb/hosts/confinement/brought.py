@@ -10,14 +10,13 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 
+from sb.hosts.confinement.checkouts import CHECKS_OUT
 from sb.hosts.confinement.git_config import recurses
 from sb.hosts.confinement.needs import OF_REPOSITORIES
 from sb.shell.credentials.showing import SHOWING_GIT, shows_files
 from sb.shell.snapshots.local_effects import REDIRECTIONS
 
-_CHANGES_TREE = frozenset(
-    "checkout switch reset restore merge rebase cherry-pick revert stash am apply pull submodule read-tree".split()
-)
+_CHANGES_TREE = CHECKS_OUT | {"am", "apply", "submodule", "read-tree"}
 _CHANGES_INDEX = frozenset("add rm mv update-index".split())
 _MAKES_BRANCH = re.compile(r"-[bBcC]|--create|--orphan")
 _OF_BRANCH = 4  # words: `git switch -c NAME`

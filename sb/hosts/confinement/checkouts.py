@@ -32,7 +32,7 @@ from sb.shell.snapshots.git_objects import (
 
 _MOST_COMMITS = 100  # that are looked at for earlier settings
 _MOST_READ = 1 << 20  # bytes of a settings file that is compared
-_CHECKS_OUT = frozenset("switch checkout merge pull rebase reset restore cherry-pick revert stash".split())
+CHECKS_OUT = frozenset("switch checkout merge pull rebase reset restore cherry-pick revert stash".split())
 _MOVES_FILES = frozenset(("--hard", "--keep", "--merge"))  # of `git reset`
 _OF_ONE_COMMIT = frozenset(("cherry-pick", "revert", "stash"))
 _WENT = re.compile(r"checkout: moving from (\S+) to ")
@@ -61,7 +61,7 @@ def checkouts(commands: Iterable[tuple[Sequence[str], str]], project: str) -> It
     """
     for argv, folder in commands:
         words, folder = _subcommand(argv, folder)
-        if words[:1] and words[0] in _CHECKS_OUT and git_root(folder) == project:
+        if words[:1] and words[0] in CHECKS_OUT and git_root(folder) == project:
             with suppress(Unreadable):  # what comes of it is compared afterwards
                 yield from _checkout(Repository(project), words, folder)
 

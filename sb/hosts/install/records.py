@@ -7,7 +7,6 @@ is never overwritten by a newer one.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
@@ -15,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from sb.base.files import write_atomic
+from sb.base.files import locked_folder, write_atomic
 from sb.base.values.frozen import frozen
 from sb.config.home import Home
 from sb.errors import ConfigError
@@ -71,12 +70,8 @@ class Records:
         """Lock out every other install into this home."""
         self._home.create()
         self.folder.mkdir(mode=0o700, exist_ok=True)
-        handle = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+        with locked_folder(self.folder):
             yield
-        finally:
-            os.close(handle)
 
     def all(self) -> list[Record]:
         """Every record.

@@ -182,7 +182,7 @@ class HostedTrees:
             os.posix_spawn(
                 command[0], command, {**environment, "SB_HOME": self._home}, file_actions=nothing, setsid=True
             )
-        except (OSError, NotImplementedError) as error:
+        except (OSError, NotImplementedError) as error:  # the latter where the C library starts no sessions
             self._trees.note_slow(project, f"it cannot be stored in the background: {error}")
 
     def end(self, project: str, key: str, session: str, *, reported: bool = True) -> TreeChange | None:
