@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from sb.harness.harness import Harness, saw
 from sb.harness.probes.failures import refusal
+from sb.harness.probes.judgement import promotion
 from sb.harness.probes.offline_evals import evaluated_changes
 from sb.harness.probes.operators import enrolled
 from sb.harness.probes.quarantine import compromised
@@ -134,3 +135,4 @@ def continuous_improvement(h: Harness) -> Iterator[Check]:
     with h.open() as runtime:
         yield suggested(runtime)
     yield from evaluated_changes(h)
+    yield from promotion(h)
