@@ -79,7 +79,7 @@ class Beliefs(Operations):
         known = self.space.record(row)
         record: Any = successor(known, new, reason)
         if row["kind"] == "fact":
-            record = self._fact(new, row["category"], place, {"tags": known.tags})
+            record = self._fact(new, row["category"], place, {"tags": known.tags, "claim": known.claim})
             record = dataclasses.replace(record, **{name: getattr(known, name) for name in PEOPLE})
         elif hasattr(record, "agent_id"):
             record = dataclasses.replace(record, derived_from=None, source_type="agent-written")
