@@ -31,7 +31,7 @@ from sb.memory.beliefs.claim_words import (
     VAGUE,
 )
 from sb.memory.gate.likeness import cached_values
-from sb.memory.ranking.terms import stem, words
+from sb.memory.ranking.terms import MONTHS, stem, words
 
 MOST_CHARACTERS, _MOST_SENTENCES, _MOST_CLAIMS = 400, 3, 8  # of a text that has claims
 _LONGEST_SENTENCE, _LONGEST_KEY, _LONGEST_ENTITY = 30, 120, 7  # tokens, characters, words
@@ -50,6 +50,7 @@ _SHORT = {
     "aren't": "are not", "doesn't": "not", "don't": "not", "can't": "not can", "cannot": "not can", "hasn't": "not has",
     "won't": "will not", "does": "", "do": "", "wasn't": "was not",
 }  # fmt: skip
+_MONTH = re.compile(rf"\b(?:{'|'.join(MONTHS)})\b")
 _CUE = re.compile(r"\b(?:" + "|".join(CUES) + r")\b")
 _OPENER = re.compile(OPENERS + r"[,:]?\s+")
 _ENDED = re.compile(r"\b(?:" + "|".join(ENDED) + r")\b")
@@ -160,7 +161,8 @@ def _of_sentence(sentence: str, speaker: str) -> Iterator[Claim]:
     lower = sentence.lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
     read = _read(lower)
     tokens = read.tokens
-    if not 2 <= len(tokens) <= _LONGEST_SENTENCE or not HEDGES.isdisjoint(tokens):
+    hedges = HEDGES - {"may"} if " May" in sentence else HEDGES  # the month
+    if not 2 <= len(tokens) <= _LONGEST_SENTENCE or not hedges.isdisjoint(tokens):
         return
     for claim in (*_ended(" ".join(tokens)), *_changed(tokens), *_stated(tokens)):
         entity = _entity(claim.entity, speaker)
@@ -374,7 +376,7 @@ def _folded(text: str) -> str:
 
 def _value(text: str) -> str:
     """The words of a value in one order, with numbers and dates in one spelling."""
-    values = cached_values(text)
+    values = cached_values(_MONTH.sub(lambda found: found[0].capitalize(), text))
     named = {item.replace(" ", "_") for item in (*values.numbers, *values.dates)}
     spoken = {stem(word) for name in (*values.names, *values.first, *values.words) for word in _plain(name)}
     return " ".join(sorted(named | spoken))

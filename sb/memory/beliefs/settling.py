@@ -90,10 +90,15 @@ class _Incoming:
             self._note(MARKED if many else OPEN, claim.key, competing[0].id, number)
 
     def _superseded(self, loser: Row, claim: Claim) -> str:
-        """Let the new record take the place of one; returns the id of the event, "" where a person has to decide."""
+        """Let the new record take the place of one; returns the id of the event.
+
+        Returns:
+            "" where a person has to decide: what other memories rest on alone falls by nobody's update.
+        """
         reason = AUTOMATIC + claim.key
         revision = Revision(self._keeper, loser, reason, brought=False)
-        if revision.look(self._row).held:
+        plan = revision.look(self._row)
+        if plan.held or plan.derived:
             return ""
         revision.apply(self._execute, self._row, self._row["session"])
         return revision.uid
