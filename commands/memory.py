@@ -26,6 +26,7 @@ from sb.commands.memories import (
 from sb.commands.memory_access import app as access_app
 from sb.commands.memory_beliefs import app as beliefs_app
 from sb.commands.memory_calibrate import app as calibrate_app
+from sb.commands.memory_conflicts import app as conflicts_app
 from sb.commands.memory_files import app as files_app
 from sb.commands.memory_gate import app as gate_app
 from sb.commands.memory_privacy import app as privacy_app
@@ -76,6 +77,7 @@ def remember(
     confidence: Annotated[float | None, typer.Option(help="Confidence, from 0 to 1.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Save it even if a memory says the same.")] = False,
     replaces: Annotated[str, typer.Option(metavar="ID", help="A memory whose place it takes.")] = "",
+    claim: Annotated[str, typer.Option(metavar="KEY", help="Key of its claim, such as 'Alice · role'.")] = "",
     project: Project = "",
     scope: Scope = "",
     private: Private = False,
@@ -96,6 +98,7 @@ def remember(
             private=private,
             force=force,
             replaces=replaces,
+            claim=claim,
             tags=tags,
             source_type=source,
             derived_from=derived,
@@ -361,3 +364,4 @@ app.add_typer(calibrate_app)
 app.add_typer(files_app)
 app.add_typer(privacy_app)
 app.add_typer(trigger_app, name="trigger")
+app.add_typer(conflicts_app, name="conflicts")

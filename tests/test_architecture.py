@@ -56,7 +56,7 @@ FLOORS = (
         names.split()
         for names in (
             "red_team",
-            "memory_read_policy",
+            "contradiction_ledger memory_read_policy",
             "trajectory_eval",
             "authority",
             "registry",

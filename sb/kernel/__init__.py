@@ -50,6 +50,9 @@ if TYPE_CHECKING:
     from sb.kernel.contracts import ToolResult as ToolResult
     from sb.kernel.contracts import ToolReturnSchema as ToolReturnSchema
     from sb.kernel.contracts import ToolSpec as ToolSpec
+    from sb.kernel.contradiction_ledger import ConflictRecord as ConflictRecord
+    from sb.kernel.contradiction_ledger import ContradictionLedger as ContradictionLedger
+    from sb.kernel.contradiction_ledger import LedgerClaim as LedgerClaim
     from sb.kernel.data_classification import Classification as Classification
     from sb.kernel.data_classification import Sensitivity as Sensitivity
     from sb.kernel.data_classification import may_be_sensitive as may_be_sensitive
@@ -190,6 +193,7 @@ else:
                 "AgentCapabilities CompiledContextItem SafetyClass ToolArgSchema ToolError ToolErrorCode "
                 "ToolProvenance ToolResult ToolReturnSchema ToolSpec"
             ),
+            "sb.kernel.contradiction_ledger": "ConflictRecord ContradictionLedger LedgerClaim",
             "sb.kernel.data_classification": (
                 "Classification Sensitivity may_be_sensitive redact redact_json redact_text"
             ),

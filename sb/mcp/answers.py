@@ -31,6 +31,7 @@ class Remembered(TypedDict):
     at: str
     superseded_by: NotRequired[str]
     corrected_by: NotRequired[str]
+    conflict: NotRequired[str]
 
 
 class Saved(TypedDict):
@@ -69,6 +70,8 @@ def memory_answer(memory: Memory) -> Remembered:
         answer["superseded_by"] = memory.superseded_by
     if memory.corrected_by:
         answer["corrected_by"] = memory.corrected_by
+    if memory.conflict:
+        answer["conflict"] = memory.conflict
     return answer
 
 

@@ -71,6 +71,7 @@ class MemoryTools:
         yield Offer(Toolset.GRAPH, "Look around a memory", self.neighbours, reads=True)
         yield Offer(Toolset.GRAPH, "Follow associations", self.think, reads=True)
         yield Offer(Toolset.BELIEFS, "Correct", self.correct, removes=True)
+        yield Offer(Toolset.BELIEFS, "Resolve a conflict", self.resolve_conflict, removes=True)
         yield Offer(Toolset.BELIEFS, "Confirm", self.confirm)
         yield Offer(Toolset.BELIEFS, "Refute", self.refute)
         yield Offer(Toolset.BELIEFS, "Where it came from", self.why, reads=True)
@@ -122,12 +123,19 @@ class MemoryTools:
             list[str] | None, Field(description="Ids of memories it follows from.")
         ] = None,
         replaces: Annotated[str, Field(description="Id of a memory that this corrects.")] = "",
+        claim: Annotated[str, Field(description="Key of what it claims, such as Alice · role.")] = "",
     ) -> Saved:
         """Save a fact for later sessions. One that says the same as a memory is merged into that. Leave out secrets."""
         more: dict[str, Any] = {"derived_from": derived_from} if derived_from else {}
         with self._desk().memory() as brain:
             saved = brain.remember(
-                content, category, project=project or None, private=private, replaces=replaces, **more
+                content,
+                category,
+                project=project or None,
+                private=private,
+                replaces=replaces,
+                claim=claim,
+                **more,
             )
             verdict = None if replaces else brain.verdict
             return _saved(brain, saved, verdict is not None and not verdict.admitted)
@@ -299,6 +307,18 @@ class MemoryTools:
         that."""
         with self._desk().memory() as brain:
             return _saved(brain, brain.correct(id, new, reason))
+
+    def resolve_conflict(
+        self,
+        conflict: Annotated[str, Field(description="Its id, as search shows it.", min_length=1)],
+        winner: Annotated[str, Field(description="Id of the side that holds, or both; empty to look.")] = "",
+        reason: Annotated[str, Field(description="Why, if you decide.")] = "",
+    ) -> dict[str, Any]:
+        """Show memories that contradict each other, or settle it. You settle what you wrote yourself or are trusted more
+        than; leave the rest to the user."""
+        with self._desk().memory() as brain:
+            found = brain.resolve_conflict(conflict, winner, reason) if winner else brain.conflict(conflict)
+            return dict(plain_json(found))
 
     def confirm(self, id: _Id, reason: _Reason) -> Notice:
         """Say that a memory proved right: it is believed more firmly."""

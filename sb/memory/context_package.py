@@ -339,6 +339,7 @@ def _line(memory: Memory) -> str:
     )
     category = f"{memory.category}, " if memory.category else ""
     mark = f", partly corrected by {memory.corrected_by}" if memory.corrected_by else ""
+    mark += f", contested: {memory.conflict}" if memory.conflict else ""
     return "- " + _flat("; ".join((memory.content, *ends))) + f" ({category}{memory.id}{mark})"
 
 

@@ -55,6 +55,7 @@ class Memory(View):
         restated: texts that were merged into it, and say more or the same; of a hit the one by which it was found.
         superseded_by: the id of the memory that replaced it, or "". corrected_by: of one that replaced something that this
             was made from, or that was made from this; it stands, but part of what it says may no longer hold.
+        conflict: the id of the conflict in which another memory contradicts it, or "".
     """
 
     id: str
@@ -76,10 +77,11 @@ class Memory(View):
     restated: tuple[str, ...] = ()
     superseded_by: str = ""
     corrected_by: str = ""
+    conflict: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """As any view, without the marks of a correction where there was none."""
-        marks = ("superseded_by", "corrected_by")
+        """As any view, without the marks of corrections and conflicts where there are none."""
+        marks = ("superseded_by", "corrected_by", "conflict")
         return {name: value for name, value in super().as_json().items() if value or name not in marks}
 
     @property

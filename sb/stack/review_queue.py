@@ -1,4 +1,4 @@
-"""The review queue of memory: conflicts between copies, quarantined memories, suggestions, pending triggers."""
+"""The review queue of memory: conflicts of copies and of memories, quarantined memories, suggestions, pending triggers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from sb.base.values.frozen import frozen
 from sb.store.database import Database
+from sb.store.records.claims import CONTRADICTION_PREFIX
 from sb.store.records.columns import QUARANTINED, Row
 from sb.store.records.places import Places
 from sb.store.records.queries import RecordQueries
@@ -36,7 +37,7 @@ class ReviewItem:
         key: tells it from all others.
         reference: of a conflict its id, else that of the memory.
         record: the memory as it is here. stack: the one that it is in.
-        origin: of a conflict, the database with the other version.
+        origin: of a conflict between copies the database with the other version; of one between memories who opened it.
         at: since when, in seconds since the epoch.
     """
 
@@ -47,6 +48,11 @@ class ReviewItem:
     stack: str
     origin: str
     at: float
+
+    @property
+    def is_of_copies(self) -> bool:
+        """True for a conflict between copies of a stack, which the other database has a part in."""
+        return self.kind is ReviewKind.CONFLICT and not self.reference.startswith(CONTRADICTION_PREFIX)
 
 
 _RECORDS = {ReviewKind.SUGGESTED: "suggestion", ReviewKind.TRIGGER: "trigger"}
@@ -72,9 +78,8 @@ class ReviewQueue:
 
     def counts(self) -> dict[ReviewKind, int]:
         """Counts of waiting items, by kind."""
-        conflicts = self._database.query("SELECT count(*) FROM sync_conflicts WHERE resolution = ''")[0][0]
         return {
-            ReviewKind.CONFLICT: int(conflicts),
+            ReviewKind.CONFLICT: len(self._conflicts()),
             ReviewKind.QUARANTINE: len(self._look()),
             ReviewKind.SUGGESTED: self._records.of_category("suggestion", PENDING),
             ReviewKind.TRIGGER: self._records.of_category("trigger", PENDING),
@@ -111,8 +116,12 @@ class ReviewQueue:
         return self._records.numbers_of_category(_RECORDS[kind], PENDING)
 
     def _conflicts(self) -> dict[str, tuple[int, str, float]]:
-        """The record, the other database and the time of each open conflict, the newest first."""
-        sql = "SELECT id, record, peer, at FROM sync_conflicts WHERE resolution = '' ORDER BY at DESC, id"
+        """The record, the other database or who opened it, and the time of each open conflict, the newest first."""
+        sql = (
+            "SELECT id, record, peer, at FROM sync_conflicts WHERE resolution = ''"
+            " UNION ALL SELECT c.uid, k.record, c.opened_by, c.at FROM contradictions AS c"
+            " JOIN claims AS k ON k.id = c.later WHERE c.status = 'open' AND k.record IS NOT NULL ORDER BY at DESC, id"
+        )
         return {conflict: (record, peer, at) for conflict, record, peer, at in self._database.query(sql)}
 
     def _conflict_items(self, most: int, known: Collection[str]) -> Iterator[ReviewItem]:

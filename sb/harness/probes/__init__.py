@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 from sb.harness.harness import Harness
 from sb.harness.probes import (
+    beliefs,
     boundaries,
     composition,
     context_aware,
@@ -67,6 +68,7 @@ PROBES: Mapping[str, Callable[[Harness], Iterable[Check]]] = MappingProxyType(
         "HA-35": fallback.escalation_path,
         "HA-36": improving.incident_response,
         "HA-37": improving.continuous_improvement,
+        "HA-38": beliefs.contradictions,
         "HA-39": boundaries.release_tuple,
         "HA-40": judgement.autonomy_boundary,
     }

@@ -54,6 +54,10 @@ def moves(runtime: Runtime) -> Check:
     review.add([fact], by=Label("operator"), reason="the vendor was compromised")
     item = review.show(fact)
     review.release([item], by=Label("operator"), reason="it is harmless")
+    for port in (80, 81):
+        brain.remember(f"The vendor's port is {port}.")
+    (conflict,) = brain.conflicts()
+    brain.resolve_conflict(conflict.id, "both", "it has two")
     stack = runtime.stack("moves", components=[])
     raw = stack.save_raw(RawEntry("", "moves", "the deploy broke again"))
     content = {"content": "ask Ada about deploys"}
@@ -62,10 +66,13 @@ def moves(runtime: Runtime) -> Check:
     seen = (
         refusal(lambda: brain.trigger_retire(trigger)),
         refusal(lambda: review.release([item], by=Label("operator"), reason="once more")),
+        refusal(lambda: brain.resolve_conflict(conflict.id, "both", "once more")),
         stack.accept_suggestion(suggestion),
     )
-    ok = taken is not None and seen == ("ValueError", "NotFoundError", None)
-    return Check("others", ok, f"trigger_retire, release, accept_suggestion once more: {seen}")
+    ok = taken is not None and seen == ("ValueError", "NotFoundError", "CheckFailed", None)
+    return Check(
+        "others", ok, f"trigger_retire, release, resolve_conflict, accept_suggestion once more: {seen}"
+    )
 
 
 def compromised(runtime: Runtime) -> Check:

@@ -56,7 +56,7 @@ _COUNTED = {
     "kill": "kills",
 }
 _REVIEWS = {
-    ReviewKind.CONFLICT: ("conflict", "conflicts between copies"),
+    ReviewKind.CONFLICT: ("conflict", "conflicting memories"),
     ReviewKind.QUARANTINE: ("quarantine", "quarantined memories"),
     ReviewKind.SUGGESTED: ("suggestion", "suggested memories"),
 }

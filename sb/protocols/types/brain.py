@@ -75,6 +75,12 @@ class SpokenFields(Fields, total=False):
     speaker: str | None
 
 
+class FactFields(SpokenFields, total=False):
+    """The same of a `Fact`."""
+
+    claim: str
+
+
 class EntityFields(Fields, total=False):
     """The same of an `EntityRecord`."""
 
@@ -93,11 +99,16 @@ class Event(Remembered):
 
 @mutable
 class Fact(Remembered):
-    """Something known, of one of nine categories."""
+    """Something known, of one of nine categories.
+
+    Args:
+        claim: the key of what it claims, such as `Alice · role`; by default it is read from the text.
+    """
 
     content: str
     category: str = "project"
     speaker: str | None = None
+    claim: str = ""
 
 
 @mutable

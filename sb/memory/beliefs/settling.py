@@ -1,0 +1,126 @@
+"""Settle what new memories claim: an update supersedes, what competes is marked and waits for a decision.
+
+Nothing is superseded without a key and an update cue, or a key that somebody gave. Everything happens within the transaction
+that writes the memory, so that two processes cannot both find nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import orjson
+
+from sb.kernel.contradiction_ledger import Weight, contradiction_id, supersedes
+from sb.memory.beliefs.claims import BETWEEN, Claim, claims_of, given_claim
+from sb.memory.beliefs.revision import Revision
+from sb.memory.record_writer import RecordWriter
+from sb.store.records.claims import MARKED, OPEN, SUPERSEDED_BY, ClaimStore, StoredClaim
+from sb.store.records.columns import ACTIVE, Row
+from sb.store.records.places import Execute
+
+CLAIMING = ("fact", "belief")
+MOST_OPEN = 20  # conflicts that one agent may have open; what else it contradicts is marked
+AUTOMATIC = "claim: "  # a collapse's reason begins with it
+
+
+def settle_claims(keeper: RecordWriter, execute: Execute, rows: Sequence[Row], *, collapse: bool) -> None:
+    """Save the claims of new records, and settle them against those that stand.
+
+    Args:
+        collapse: false for what comes from elsewhere, which opens conflicts and supersedes nothing.
+    """
+    for row in rows:
+        if row["kind"] in CLAIMING and row.get("state", ACTIVE) == ACTIVE:
+            _Incoming(keeper, execute, row).settle(collapse)
+
+
+def read_claims(row: Row) -> list[Claim]:
+    """The claims of a row: the one that was given alone, or those of its text."""
+    if '"claim"' in row["fields"] and (given := orjson.loads(row["fields"]).get("claim")):
+        with suppress(ValueError):  # a bundle may say anything
+            return [given_claim(str(given), row["text"])]
+    return claims_of(row["text"], row["speaker"] or "")
+
+
+class _Incoming:
+    """One new record, and what it claims."""
+
+    def __init__(self, keeper: RecordWriter, execute: Execute, row: Row) -> None:
+        self._keeper, self._space, self._execute, self._row = keeper, keeper.space, execute, row
+        self._store: ClaimStore = keeper.space.claims
+
+    def settle(self, collapse: bool) -> None:
+        row, store = self._row, self._store
+        store.drop(self._execute, row["id"])
+        claims = read_claims(row)
+        rivals = [self._rivals(claim) for claim in claims]
+        guessed = any(found for claim, found in zip(claims, rivals, strict=True) if claim.guess)
+        for claim, found in zip(claims, rivals, strict=True):
+            if claim.guess and guessed and not found:
+                continue  # it was about another attribute
+            document = {"holds": claim.holds, "denied": claim.denied}
+            number = store.add(self._execute, row["id"], row["place"], claim.key, claim.value, document)
+            if found:
+                self._against(claim, number, found, collapse)
+            guessed = guessed or claim.guess  # the first guess is kept if none is known
+
+    def _rivals(self, claim: Claim) -> list[StoredClaim]:
+        found = self._store.of_key(claim.key, self._row["place"], self._row["agent"])
+        return [item for item in found if item.record != self._row["id"]]
+
+    def _against(self, claim: Claim, number: int, rivals: Sequence[StoredClaim], collapse: bool) -> None:
+        """Supersede what this claim replaces, and open a conflict with what it competes with."""
+        competing: list[StoredClaim] = []
+        records = {row["id"]: row for row in self._space.records.rows([item.record or 0 for item in rivals])}
+        trust = self._space.trust.in_rows([*records.values(), self._row])
+        for rival in rivals:
+            other, row = restored(rival), records[rival.record or 0]
+            if row["state"] != ACTIVE or not claim.excludes(other):
+                continue
+            replaces = claim.replaces(other)
+            weights = (_weight(item, trust) for item in (self._row, row))
+            if replaces and collapse and supersedes(*weights) and (uid := self._superseded(row, claim)):
+                self._note(SUPERSEDED_BY, claim.key, rival.id, number, winner=number, collapses=f'["{uid}"]')
+            elif replaces or claim.competes(other):
+                competing.append(rival)
+        if competing:
+            many = self._store.opened_by(self._row["agent"]) >= MOST_OPEN
+            self._note(MARKED if many else OPEN, claim.key, competing[0].id, number)
+
+    def _superseded(self, loser: Row, claim: Claim) -> str:
+        """Let the new record take the place of one; returns the id of the event.
+
+        Returns:
+            "" where a person has to decide: what other memories rest on alone falls by nobody's update.
+        """
+        reason = AUTOMATIC + claim.key
+        revision = Revision(self._keeper, loser, reason, brought=False)
+        plan = revision.look(self._row)
+        if plan.held or plan.derived:
+            return ""
+        revision.apply(self._execute, self._row, self._row["session"])
+        return revision.uid
+
+    def _note(self, status: str, key: str, earlier: int, later: int, **more: Any) -> None:
+        now = self._space.clock.now()
+        settled = {"settled_at": now, "settled_by": self._row["agent"]} if status == SUPERSEDED_BY else {}
+        uid = contradiction_id(self._space.clock, self._space.ids)
+        self._store.open(
+            self._execute,
+            {
+                "uid": uid, "at": now, "key": key, "place": self._row["place"], "earlier": earlier, "later": later,
+                "status": status, "opened_by": self._row["agent"], **settled, **more,
+            },
+        )  # fmt: skip
+
+
+def restored(stored: StoredClaim) -> Claim:
+    """The claim as it was saved."""
+    entity, _, attribute = stored.key.partition(BETWEEN)
+    return Claim(entity, attribute, "", stored.value, **orjson.loads(stored.document))
+
+
+def _weight(row: Row, trust: dict[int, float]) -> Weight:
+    return Weight(row["agent"], trust[row["id"]], row["happened_at"], row["id"])
