@@ -5,6 +5,7 @@ Only text is handled here, so that a hook can match calls without opening a memo
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
@@ -15,14 +16,18 @@ from sb.base.text import plain, shorten
 from sb.base.values.frozen import frozen
 from sb.memory.ranking.terms import STOP_WORDS, stem, words
 
-PARTS = ("words", "entity", "task", "path", "tool", "error")
+PARTS = ("words", "entity", "task", "path", "tool", "error", "call")
 LONGEST_PART, LONGEST_ACTION = 300, 500  # characters
 LEAST_WORDS = (
     0.43  # of a precondition's words, by rarity; fitted on one half of evals/triggers, judged on the other
 )
 LEAST_ERROR = 0.75  # of an error's words: numbers and paths in it differ from one time to the next
+LEAST_CALL = 0.7  # of the tokens of two calls those that both have, for them to be the same call tried again
 _MOST_WORDS = 400  # of a situation
 _NO_WORD = "[*?./\\[\\]{}!-]+"
+_TOKEN = re.compile(r"[^\s'\"`;|&<>()]+")
+_ROUTE = re.compile(r"^\s*(?:cd\s+[^\s;&|]+\s*(?:&&|;)\s*)+")  # where a command is run
+_VIEW = re.compile(r"(?:\s*2>&1|\s*\|\s*(?:tail|head)\b[^|;&]*)+\s*$")  # how much of its output is read
 Rarity = Callable[[str], float]
 Spec = dict[str, Any]
 
@@ -34,6 +39,7 @@ class Situation:
     Args:
         text: the words of a query, or of a call with its purpose. task: what the session is about.
         paths: files that a call reads or changes. tool: of a call. error: that a call ended with.
+        call: the call in one line, by which it is known when it is tried again.
     """
 
     text: str = ""
@@ -41,12 +47,15 @@ class Situation:
     paths: tuple[str, ...] = ()
     tool: str = ""
     error: str = ""
+    call: str = ""
     is_call: bool = False
     _stems: dict[str, frozenset[str]] = field(default_factory=dict, compare=False, repr=False)
 
     def stems(self, part: str) -> frozenset[str]:
         """The stems of a part, made once."""
-        if part not in self._stems:
+        if part not in self._stems and part == "call":
+            self._stems[part] = call_tokens(self.call)
+        elif part not in self._stems:
             texts = {"words": f"{self.text} {' '.join(self.paths)}", "task": self.task, "error": self.error}
             texts["entity"] = f"{texts['words']} {self.task}"
             self._stems[part] = frozenset(map(stem, words(texts[part])[:_MOST_WORDS]))
@@ -55,7 +64,7 @@ class Situation:
     def keys(self) -> Iterator[str]:
         """The keys under which triggers that may fit are stored."""
         yield from self.stems("entity")
-        for part in ("task", "error") if self.task or self.error else ():
+        for part in ("task", "error", "call") if self.task or self.error or self.call else ():
             yield from (f"{part}:{item}" for item in self.stems(part))
         if self.tool:
             yield from (f"tool:{self.tool.casefold()}", "tool:*")
@@ -86,6 +95,9 @@ def checked(precondition: str | Mapping[str, str]) -> dict[str, str]:
         if name in ("path", "tool"):
             if not re.sub(_NO_WORD, "", value):
                 raise ValueError(f"precondition: {name} {value!r} fits everything; name a part of it")
+        elif name == "call":
+            if not any(re.sub(_NO_WORD, "", token) for token in call_tokens(value)):
+                raise ValueError(f"precondition: call {value!r} fits everything; give the call")
         elif not _content(value):
             raise ValueError(
                 f"precondition: {name} {shorten(value, 40)!r} has no word that tells situations apart"
@@ -111,6 +123,12 @@ def prepared(parts: Mapping[str, str], rarity: Rarity) -> tuple[Spec, dict[str, 
             weights = {stem(word): rarity(word) for word in _content(parts[name])}
             total = sum(weights.values())
             spec[name] = {item: weight / total for item, weight in weights.items()}
+    if "call" in parts:
+        tokens = sorted(call_tokens(parts["call"]), key=lambda token: (-len(token), token))
+        spec["call"] = tokens
+        # Another call that shares enough tokens shares one of these.
+        rare = tokens[: len(tokens) - math.ceil(LEAST_CALL * len(tokens)) + 1]
+        return spec, {f"call:{token}": 1.0 for token in rare}
     for name in (
         "path",
         "error",
@@ -146,6 +164,10 @@ def score(spec: Spec, situation: Situation) -> float:
         return 0.0
     if "entity" in parts and not spec["entity"].keys() <= situation.stems("entity"):
         return 0.0
+    if "call" in parts:
+        tried = situation.stems("call")
+        if overlap(spec["call"], tried) < LEAST_CALL or tried == frozenset(spec.get("worked", ())):
+            return 0.0
     for name, least in (("error", LEAST_ERROR), ("task", LEAST_WORDS)):
         if name in parts and _share(spec[name], situation.stems(name)) < least:
             return 0.0
@@ -172,6 +194,18 @@ def _segments_fit(wanted: list[str], parts: list[str]) -> bool:
         if not reached:
             return False
     return len(parts) in reached
+
+
+def call_tokens(call: str) -> frozenset[str]:
+    """The tokens of a call's line, without where it is run and how much of its output is read."""
+    text = _VIEW.sub("", _ROUTE.sub("", call))
+    return frozenset(token.removeprefix("./") for token in _TOKEN.findall(text or call)[:_MOST_WORDS])
+
+
+def overlap(one: Iterable[str], other: Iterable[str]) -> float:
+    """The share of the tokens of two calls that both have."""
+    first, second = frozenset(one), frozenset(other)
+    return len(first & second) / len(first | second) if first or second else 0.0
 
 
 def _share(wanted: Mapping[str, float], there: Iterable[str]) -> float:
