@@ -32,6 +32,7 @@ from sb.commands.memory_privacy import app as privacy_app
 from sb.commands.memory_reading import app as reading_app
 from sb.commands.memory_records import app as records_app
 from sb.commands.memory_sessions import app as sessions_app
+from sb.commands.memory_lesson import app as lesson_app
 from sb.commands.memory_trigger import app as trigger_app
 from sb.commands.options import AsJson, Query, Results, Since, Tags, group
 
@@ -361,3 +362,4 @@ app.add_typer(calibrate_app)
 app.add_typer(files_app)
 app.add_typer(privacy_app)
 app.add_typer(trigger_app, name="trigger")
+app.add_typer(lesson_app, name="lesson")

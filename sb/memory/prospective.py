@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from sb.base.text import storable
 from sb.memory.access import READ
@@ -169,6 +169,12 @@ class Prospective(Operations):
         return self.lessons.check(
             Situation(call, "", tuple(paths), tool, storable(error), line, is_call=True)
         )
+
+    def lesson_lines(self, call: str, **about: Any) -> list[str]:
+        """The lines of what `lesson_check` gives, together at most 300 characters."""
+        from sb.memory.lessons.lessons import lines
+
+        return lines(self.lesson_check(call, **about)) if any_armed(self.space.database) else []
 
     def lesson_list(self, status: str = "") -> list[LessonStatus]:
         """List the lessons that this agent sees, the newest first.
