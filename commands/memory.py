@@ -28,11 +28,11 @@ from sb.commands.memory_beliefs import app as beliefs_app
 from sb.commands.memory_calibrate import app as calibrate_app
 from sb.commands.memory_files import app as files_app
 from sb.commands.memory_gate import app as gate_app
+from sb.commands.memory_lesson import app as lesson_app
 from sb.commands.memory_privacy import app as privacy_app
 from sb.commands.memory_reading import app as reading_app
 from sb.commands.memory_records import app as records_app
 from sb.commands.memory_sessions import app as sessions_app
-from sb.commands.memory_lesson import app as lesson_app
 from sb.commands.memory_trigger import app as trigger_app
 from sb.commands.options import AsJson, Query, Results, Since, Tags, group
 

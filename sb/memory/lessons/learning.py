@@ -18,7 +18,7 @@ from sb.memory.brain import Brain
 from sb.memory.lessons.lessons import ACTIVE, KIND, LEARNED, SETTLED, Lessons, wording
 from sb.memory.lessons.reasons import is_denied
 from sb.memory.triggers import armed
-from sb.memory.triggers.precondition import Situation, call_tokens, overlap
+from sb.memory.triggers.precondition import Situation, bare_call, overlap
 from sb.memory.triggers.situations import call_line
 from sb.protocols.types import Lesson
 from sb.store.records.columns import ACTIVE as IN_FORCE
@@ -155,7 +155,7 @@ class _Learner:
         for other in self._seeking(item.at, oldest):
             record = self._space.record(other)
             failed = str((record.conditions or {}).get("call", ""))
-            if RELATED <= overlap(call_tokens(failed), call_tokens(item.line)) < 1.0:
+            if overlap(failed, item.line) >= RELATED and bare_call(failed) != bare_call(item.line):
                 content = wording(failed, record.cause or "", item.line)
                 self._end(
                     other, "another call worked", worked=item.line, worked_call=item.call_id, content=content
@@ -192,7 +192,7 @@ class _Learner:
         heeded = [
             row["id"]
             for row in rows
-            if call_tokens(self._space.record(row).worked or "") == call_tokens(item.line)
+            if bare_call(self._space.record(row).worked or "") == bare_call(item.line)
         ]
         if heeded:
             with self._space.database.write() as execute:
@@ -207,7 +207,9 @@ class _Learner:
         situation, number = Situation(call=item.line, is_call=True), self._space.places.find(self._place)
         fitting = armed.fitting(self._space.database, situation, kind=KIND)
         same = [
-            each.record for each in fitting if frozenset(each.spec.get("call", ())) == situation.stems("call")
+            each.record
+            for each in fitting
+            if bare_call(each.spec["parts"].get("call", "")) == bare_call(item.line)
         ]
         return next((row for row in self._space.records.rows(same) if row["place"] == number), None)
 
@@ -216,5 +218,5 @@ class _Learner:
         return bool(row["state"] == IN_FORCE and row["source_type"] == LEARNED)
 
     def _signature(self, item: Tried) -> str:
-        tokens = " ".join(sorted(call_tokens(item.line)))
-        return sha256(f"{self._place.stack}\0{self._place.scope}\0{tokens}".encode()).hexdigest()[:32]
+        call = bare_call(item.line)
+        return sha256(f"{self._place.stack}\0{self._place.scope}\0{call}".encode()).hexdigest()[:32]

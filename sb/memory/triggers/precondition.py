@@ -5,7 +5,6 @@ Only text is handled here, so that a hook can match calls without opening a memo
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
@@ -22,11 +21,14 @@ LEAST_WORDS = (
     0.43  # of a precondition's words, by rarity; fitted on one half of evals/triggers, judged on the other
 )
 LEAST_ERROR = 0.75  # of an error's words: numbers and paths in it differ from one time to the next
-LEAST_CALL = 0.7  # of the tokens of two calls those that both have, for them to be the same call tried again
+LEAST_CALL = 0.9  # of the tokens of two calls those that both have; below it other flags and files of a program fit too
 _MOST_WORDS = 400  # of a situation
 _NO_WORD = "[*?./\\[\\]{}!-]+"
 _TOKEN = re.compile(r"[^\s'\"`;|&<>()]+")
-_ROUTE = re.compile(r"^\s*(?:cd\s+[^\s;&|]+\s*(?:&&|;)\s*)+")  # where a command is run
+_ROUTE = re.compile(
+    r"^\s*(?:cd\s+[^\s;&|]+\s*(?:&&|;)\s*|timeout\s+(?:-\S+\s+)*\d\S*\s+|time\s+|nohup\s+)+"
+)  # where a command is run
+_TARGET = re.compile(r"[\w~][/.:@=][\w*]|^[/~]|\d")  # a file, an address, a number
 _VIEW = re.compile(r"(?:\s*2>&1|\s*\|\s*(?:tail|head)\b[^|;&]*)+\s*$")  # how much of its output is read
 Rarity = Callable[[str], float]
 Spec = dict[str, Any]
@@ -50,22 +52,28 @@ class Situation:
     call: str = ""
     is_call: bool = False
     _stems: dict[str, frozenset[str]] = field(default_factory=dict, compare=False, repr=False)
+    _weights: dict[str, dict[str, float]] = field(default_factory=dict, compare=False, repr=False)
 
     def stems(self, part: str) -> frozenset[str]:
         """The stems of a part, made once."""
-        if part not in self._stems and part == "call":
-            self._stems[part] = call_tokens(self.call)
-        elif part not in self._stems:
+        if part not in self._stems:
             texts = {"words": f"{self.text} {' '.join(self.paths)}", "task": self.task, "error": self.error}
             texts["entity"] = f"{texts['words']} {self.task}"
             self._stems[part] = frozenset(map(stem, words(texts[part])[:_MOST_WORDS]))
         return self._stems[part]
 
+    def call_weights(self) -> dict[str, float]:
+        """The weights of the call's tokens, made once."""
+        if "call" not in self._weights:
+            self._weights["call"] = call_weights(self.call)
+        return self._weights["call"]
+
     def keys(self) -> Iterator[str]:
         """The keys under which triggers that may fit are stored."""
         yield from self.stems("entity")
-        for part in ("task", "error", "call") if self.task or self.error or self.call else ():
+        for part in ("task", "error") if self.task or self.error else ():
             yield from (f"{part}:{item}" for item in self.stems(part))
+        yield from (f"call:{item}" for item in self.call_weights())
         if self.tool:
             yield from (f"tool:{self.tool.casefold()}", "tool:*")
         for path in self.paths:
@@ -96,7 +104,7 @@ def checked(precondition: str | Mapping[str, str]) -> dict[str, str]:
             if not re.sub(_NO_WORD, "", value):
                 raise ValueError(f"precondition: {name} {value!r} fits everything; name a part of it")
         elif name == "call":
-            if not any(re.sub(_NO_WORD, "", token) for token in call_tokens(value)):
+            if not any(re.sub(_NO_WORD, "", token) for token in call_weights(value)):
                 raise ValueError(f"precondition: call {value!r} fits everything; give the call")
         elif not _content(value):
             raise ValueError(
@@ -124,11 +132,15 @@ def prepared(parts: Mapping[str, str], rarity: Rarity) -> tuple[Spec, dict[str, 
             total = sum(weights.values())
             spec[name] = {item: weight / total for item, weight in weights.items()}
     if "call" in parts:
-        tokens = sorted(call_tokens(parts["call"]), key=lambda token: (-len(token), token))
-        spec["call"] = tokens
-        # Another call that shares enough tokens shares one of these.
-        rare = tokens[: len(tokens) - math.ceil(LEAST_CALL * len(tokens)) + 1]
-        return spec, {f"call:{token}": 1.0 for token in rare}
+        spec["call"] = weights = call_weights(parts["call"])
+        keys, left = [], sum(weights.values())
+        least = LEAST_CALL * left
+        for token in sorted(weights, key=lambda token: (-weights[token], -len(token), token)):
+            if left < least:  # another call that shares enough shares one of these
+                break
+            keys.append(token)
+            left -= weights[token]
+        return spec, {f"call:{token}": 1.0 for token in keys}
     for name in (
         "path",
         "error",
@@ -164,14 +176,15 @@ def score(spec: Spec, situation: Situation) -> float:
         return 0.0
     if "entity" in parts and not spec["entity"].keys() <= situation.stems("entity"):
         return 0.0
+    fits = 1.0
     if "call" in parts:
-        tried = situation.stems("call")
-        if overlap(spec["call"], tried) < LEAST_CALL or tried == frozenset(spec.get("worked", ())):
+        fits = _overlap(spec["call"], situation.call_weights())
+        if fits < LEAST_CALL or spec.get("worked") == bare_call(situation.call):
             return 0.0
     for name, least in (("error", LEAST_ERROR), ("task", LEAST_WORDS)):
         if name in parts and _share(spec[name], situation.stems(name)) < least:
             return 0.0
-    return _share(spec["words"], situation.stems("words")) if "words" in parts else 1.0
+    return _share(spec["words"], situation.stems("words")) if "words" in parts else fits
 
 
 def path_fits(pattern: str, path: str) -> bool:
@@ -196,16 +209,27 @@ def _segments_fit(wanted: list[str], parts: list[str]) -> bool:
     return len(parts) in reached
 
 
-def call_tokens(call: str) -> frozenset[str]:
-    """The tokens of a call's line, without where it is run and how much of its output is read."""
-    text = _VIEW.sub("", _ROUTE.sub("", call))
-    return frozenset(token.removeprefix("./") for token in _TOKEN.findall(text or call)[:_MOST_WORDS])
+def bare_call(line: str) -> str:
+    """A call's line without where it is run, how long it may take, and how much of its output is read."""
+    return " ".join((_VIEW.sub("", _ROUTE.sub("", line)) or line).split())
 
 
-def overlap(one: Iterable[str], other: Iterable[str]) -> float:
-    """The share of the tokens of two calls that both have."""
-    first, second = frozenset(one), frozenset(other)
-    return len(first & second) / len(first | second) if first or second else 0.0
+def overlap(one: str, other: str) -> float:
+    """The share of the tokens of two calls that both have, by weight."""
+    first, second = call_weights(one), call_weights(other)
+    return _overlap(first, second)
+
+
+def call_weights(line: str) -> dict[str, float]:
+    """The tokens of a call, each with its weight: a target tells more than a word."""
+    tokens = (token.removeprefix("./") for token in _TOKEN.findall(bare_call(line))[:_MOST_WORDS])
+    return {token: 2.0 if _TARGET.search(token) else 1.0 for token in tokens if token}
+
+
+def _overlap(first: Mapping[str, float], second: Mapping[str, float]) -> float:
+    both = sum(weight for token, weight in first.items() if token in second)
+    total = sum(first.values()) + sum(second.values()) - both
+    return both / total if total else 0.0
 
 
 def _share(wanted: Mapping[str, float], there: Iterable[str]) -> float:

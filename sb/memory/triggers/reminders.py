@@ -18,7 +18,7 @@ from sb.memory.quarantine.holding import ATTACK
 from sb.memory.session_writer import SessionWriter
 from sb.memory.triggers import armed
 from sb.memory.triggers.armed import Fitting
-from sb.memory.triggers.precondition import LEAST_WORDS, Situation, call_tokens, checked, prepared
+from sb.memory.triggers.precondition import LEAST_WORDS, Situation, bare_call, checked, prepared
 from sb.memory.trust.floor import numbers_where
 from sb.memory.views import Memory
 from sb.store.armed_triggers import any_armed
@@ -96,7 +96,7 @@ class Reminders(ABC, Generic[Shown, Listed]):
             every = row["kind"] == "lesson" or bool(fields.get("every_session"))
             spec |= {"due": due or 0.0, "expires": expires, "every": every}
             if worked:
-                spec["worked"] = sorted(call_tokens(worked))
+                spec["worked"] = bare_call(worked)
             armed.prepare(execute, row["id"], spec, keys)
 
     def rarity(self, word: str) -> float:
