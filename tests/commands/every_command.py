@@ -318,6 +318,11 @@ def memories(sb: Session) -> None:
     sb(f"memory trigger snooze {trigger} 7d --reason 'after the release'")
     sb(f"memory trigger retire {trigger} --reason 'nobody heeds it'")
     sb("memory trigger list")
+    lesson = sb("memory lesson add 'npm run biuld' 'the script is called build' --agent scribe")["id"]
+    sb("memory lesson list")
+    sb(f"memory lesson show {lesson}")
+    sb(f"memory lesson confirm {lesson} --reason 'it was so'")
+    sb(f"memory lesson retire {lesson} --reason 'it was renamed'")
     sb("memory access --scope project:shop --agent scribe")
     sb("memory calibrate")
     sb("memory tidy")
