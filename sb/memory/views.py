@@ -55,6 +55,8 @@ class Memory(View):
         restated: texts that were merged into it, and say more or the same; of a hit the one by which it was found.
         superseded_by: the id of the memory that replaced it, or "". corrected_by: of one that replaced something that this
             was made from, or that was made from this; it stands, but part of what it says may no longer hold.
+        review_at, fades_at: of one looked at alone, when it is marked for review and when it has faded unless it is recalled
+            before, in seconds since the epoch; 0 if it never fades.
     """
 
     id: str
@@ -76,10 +78,12 @@ class Memory(View):
     restated: tuple[str, ...] = ()
     superseded_by: str = ""
     corrected_by: str = ""
+    review_at: float = 0.0
+    fades_at: float = 0.0
 
     def as_json(self) -> dict[str, Any]:
-        """As any view, without the marks of a correction where there was none."""
-        marks = ("superseded_by", "corrected_by")
+        """As any view, without the marks of a correction and of decay where there are none."""
+        marks = ("superseded_by", "corrected_by", "review_at", "fades_at")
         return {name: value for name, value in super().as_json().items() if value or name not in marks}
 
     @property
