@@ -309,6 +309,7 @@ def memories(sb: Session) -> None:
     (collapse,) = sb("memory collapses")["items"]
     sb(f"memory revert {collapse['id']}")
     sb("memory collapses")
+    sb("memory fading")
     trigger = sb("memory trigger create 'billing schema' 'read the runbook' --agent scribe")["id"]
     sb("memory trigger check 'billing schema' --agent grace")
     sb(f"memory trigger show {trigger}")
