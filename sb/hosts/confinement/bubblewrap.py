@@ -227,11 +227,17 @@ def is_alive(folder: Path) -> bool:
         return True
     own = os.stat("/proc/self/ns/mnt").st_ino
     needle = f" {mount_point(folder)} ".encode(errors="surrogateescape")
-    return processes.is_any(
-        lambda: [
-            (name, _state(f"/proc/{name}", own, needle)) for name in filter(str.isdigit, os.listdir("/proc"))
-        ]
-    )
+
+    def listing() -> Iterator[tuple[str, str]]:
+        return (
+            (name, _state(f"/proc/{name}", own, needle)) for name in os.listdir("/proc") if name.isdigit()
+        )
+
+    if processes.fault(folder):
+        return processes.is_any(listing)
+    return any(
+        state == processes.RUNS for _, state in listing()
+    )  # from before the holder: none of them is new
 
 
 def _state(process: str, own: int, needle: bytes) -> str:
