@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from sb.hosts.hooks.event import Decision
+from sb.hosts.hooks.event import Decision, HookVerdict
 from tests.hosts.hooks.conftest import Host
 from tests.hosts.hooks.test_snapshots import bash, undo_all
 from tests.rows import rows
@@ -110,3 +110,13 @@ def test_ignored_output_that_rimraf_deletes_comes_back(monorepo: Host) -> None:
     monorepo.after("Bash", "t1", {"stdout": ""}, command=line)
     undo_all(monorepo)
     assert (monorepo.project / "packages" / "a" / "dist" / "x.js").read_text() == "one\n"
+
+
+@rows("command", ["yarn --version", "ldd ./x", "poetry show", "pytest --help", "python3 -m pytest --version"])
+def test_code_of_the_project_that_runs_for_a_help_text_is_undone(command: str, monorepo: Host) -> None:
+    path = monorepo.project / "packages" / "a" / "index.js"
+    assert monorepo.before("Bash", command, command=command) == HookVerdict()
+    path.write_text("two\n")
+    monorepo.after("Bash", command, {"stdout": ""}, command=command)
+    assert undo_all(monorepo)[-1] == "reversed"
+    assert path.read_text() == "one\n"
