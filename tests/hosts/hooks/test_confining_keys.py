@@ -6,7 +6,6 @@ import os
 import shlex
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
@@ -408,23 +407,6 @@ def test_call_of_another_session_waits_for_git_with_keys_too(host: Host, person:
     with running(host, "git fetch"):
         for command in ("make", "git fetch"):
             assert other.running_beside(project, command, project) == "git fetch"
-
-
-def test_git_that_takes_its_keys_at_this_moment_holds_others_up(host: Host, person: Path) -> None:
-    """The script makes the file that takes the ticket, then names its process in it, and only then starts the engine."""
-    assert host.before("Bash", "t1", command="git fetch") == HookVerdict()
-    with subprocess.Popen(["sleep", "60"]) as begun:
-        start = Path(f"/proc/{begun.pid}/stat").read_text(encoding="utf-8").rpartition(") ")[2].split()[19]
-        (ticket,) = (host.home / "confine" / "tickets").glob("*.call")
-        taken = Path(f"{ticket}.taken")
-        taken.touch(mode=0o600)
-        writing = threading.Timer(0.1, taken.write_text, [f"{begun.pid} {start}\n"])
-        writing.start()
-        verdict = host.before("Bash", "t2", command="make")
-        writing.join()
-        begun.kill()
-    assert verdict.decision is Decision.DENY
-    assert "git fetch is using the user's keys" in verdict.reason
 
 
 def test_git_that_has_not_started_loses_its_keys_to_a_call_beside_it(host: Host, person: Path) -> None:

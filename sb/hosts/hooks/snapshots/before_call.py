@@ -41,6 +41,7 @@ from sb.tools.hosted.files import EXTRA, PART, SESSION, HostedFiles
 from sb.tools.hosted.trees import KNOWN, TreeChange
 
 _PATTERN = f"[{STAR}{QUESTION}{BRACKET}]"
+_MOST_FOLDERS = 16
 _GOES = frozenset(("cd", "pushd", "popd"))
 _OF_DATABASE = ("", "-wal", "-shm", "-journal")  # endings of the files that are one of SQLite
 MOST_PATHS = 1000  # that one undo record names
@@ -165,10 +166,15 @@ def _changes_beside(
     judged = partial(call.context.classify, cwd=call.context.cwd / str(governed.args.get("cwd", "")))
 
     elsewhere = "CDPATH" in line or "CDPATH" in os.environ
-    placed = [*zip(commands, governed.effects.folders, strict=True)]
+    cwd = call.context.cwd / str(governed.args.get("cwd", ""))
+    anywhere = _folders(commands, cwd)  # for a command whose own folder is not known
+    placed = [
+        (argv, list(dict.fromkeys((folder, os.path.realpath(folder)))) if folder else anywhere)
+        for argv, folder in zip(commands, governed.effects.folders, strict=True)
+    ]
 
     if elsewhere or not all(
-        folder for argv, folder in placed if is_of_files(argv)
+        folders for argv, folders in placed if is_of_files(argv)
     ):  # which files they change is not known
         ends = ENDS_PROCESSES if own_processes else ()
         verdict = judged(line, comes_back=lambda argv: argv[0] in (*_GOES, *ends))
@@ -186,15 +192,27 @@ def _changes_beside(
 
     if judged(line, comes_back=comes_back).safety_class is SafetyClass.DESTRUCTIVE:
         return None
-    for argv, folder in placed:
+    for argv, folders in placed:
         if is_of_files(argv) and argv[0] not in REDIRECTIONS:
             # A pattern of names is written as one again: in quotes it would name one file.
             text = " ".join(re.sub(_PATTERN, "'*'", shlex.quote(word)) for word in argv)
-            for place in dict.fromkeys(
-                (folder, os.path.realpath(folder))
-            ):  # as `cd -P` or links would have it
-                changes += call.context.classify(text, cwd=Path(place)).changes.changes or ()
+            for folder in folders:
+                changes += call.context.classify(text, cwd=Path(folder)).changes.changes or ()
     return tuple(dict.fromkeys(changes))
+
+
+def _folders(commands: Sequence[tuple[str, ...]], cwd: Path) -> list[Path]:
+    """The folders that a line may be in, as far as it names those that it goes to; none if it does not."""
+    folders = [cwd]
+    for argv in commands:
+        if argv[0] in _GOES and argv[1:] != ("-",):
+            if argv[0] != "cd" or len(argv) != 2 or not is_literal(argv[1]) or argv[1][:1] in "-~":
+                return []
+            folders += [folder / argv[1] for folder in folders]
+        if len(folders) > _MOST_FOLDERS:
+            return []
+    named = [os.path.normpath(folder) for folder in folders]
+    return [Path(folder) for folder in dict.fromkeys((*named, *map(os.path.realpath, named)))]
 
 
 def _with_tree(governed: GovernedCall, area: Callable[[], Area]) -> GovernedCall:
