@@ -26,6 +26,7 @@ from sb.memory.beliefs.claim_words import (
     RELATIONS,
     REPLACEABLE,
     SHARED,
+    STANCES,
     STATES,
     TITLES,
     VAGUE,
@@ -35,6 +36,7 @@ from sb.memory.ranking.terms import MONTHS, stem, words
 
 MOST_CHARACTERS, _MOST_SENTENCES, _MOST_CLAIMS = 400, 3, 8  # of a text that has claims
 _LONGEST_SENTENCE, _LONGEST_KEY, _LONGEST_ENTITY = 30, 120, 7  # tokens, characters, words
+_LONGEST_VALUE = 5  # words of what something is
 BETWEEN = " · "  # the parts of a key
 _SENTENCES = re.compile(r"(?<=[.!;])\s+|\n+")
 _TOKENS = re.compile(r"[^\s,;!?\"“”()`]+")
@@ -50,6 +52,8 @@ _SHORT = {
     "aren't": "are not", "doesn't": "not", "don't": "not", "can't": "not can", "cannot": "not can", "hasn't": "not has",
     "won't": "will not", "does": "", "do": "", "wasn't": "was not",
 }  # fmt: skip
+_ASIDE = re.compile(r", | \(")
+_JOINED = re.compile(r"(?<=[^\W\d])[-_/.:](?=[^\W\d])")  # `Ctrl-A` is one word
 _MONTH = re.compile(rf"\b(?:{'|'.join(MONTHS)})\b")
 _CUE = re.compile(r"\b(?:" + "|".join(CUES) + r")\b")
 _OPENER = re.compile(OPENERS + r"[,:]?\s+")
@@ -111,7 +115,8 @@ class Claim:
             return False
         if self.denied or self.holds != MANY:
             return True
-        return bool(self.former) and set(self.former.split()) >= set(other.value.split())
+        former, value = set(self.former.split()), set(other.value.split())
+        return bool(former and value) and (former <= value or value <= former)
 
     def competes(self, other: Claim) -> bool:
         """True if only one of two claims can hold, so that somebody has to decide."""
@@ -167,7 +172,7 @@ def _of_sentence(sentence: str, speaker: str) -> Iterator[Claim]:
     for claim in (*_ended(" ".join(tokens)), *_changed(tokens), *_stated(tokens)):
         entity = _entity(claim.entity, speaker)
         if entity is not None:
-            cue, denied = claim.cue or read.cue, claim.denied or read.denied
+            cue, denied = claim.cue or read.cue, claim.denied != read.denied
             attribute = _folded(claim.attribute)
             if attribute:
                 yield replace(claim, entity=entity, attribute=attribute, cue=cue, denied=denied)
@@ -185,7 +190,7 @@ def _read(lower: str) -> _Read:
         plain, cue, denied = _ENDED.sub("", plain), True, True
     if _CUE.search(plain):
         plain, cue = _CUE.sub(" ", plain), True
-    tokens = [token.strip(".:'*_") for token in _TOKENS.findall(plain.partition(", ")[0])]
+    tokens = [token.strip(".:'*_") for token in _TOKENS.findall(_ASIDE.split(plain)[0])]
     denied = denied or any(token in _NOT for token in tokens)
     return _Read(
         [token for token in tokens if token and token not in _FILLERS and token not in _NOT], cue, denied
@@ -224,14 +229,16 @@ def _changed(tokens: Sequence[str]) -> Iterator[Claim]:
     elif "from" in new:
         cut = new.index("from")
         new, former = new[:cut], new[cut + 1 :]
-    new, qualifiers = _qualified(new)
+    new, qualifiers = _qualified(
+        new[: new.index("to")] if "to" in new else new
+    )  # `to 15 minutes to resolve errors`
     value, was = _value(" ".join(new)), _value(" ".join(former))
     about = middle or subject
     if not value or not about:
         return
-    entity, attribute = _attribute(about)
+    entity, named = _attribute(about)
     if entity or about[-1] in ATTRIBUTES:
-        yield Claim(entity, attribute, qualifiers, value, cue=True, former=was)
+        yield Claim(entity, named, qualifiers, value, cue=True, former=was)
     loose = Claim(" ".join(about), "", "", value, cue=True, former=was, guess=True)
     timed = _is_value(" ".join(new))
     moved = (
@@ -239,6 +246,10 @@ def _changed(tokens: Sequence[str]) -> Iterator[Claim]:
     )
     for attribute in ("schedule", "end", "start") if timed else moved:
         yield replace(loose, attribute=attribute)
+    if was:  # it is known by the value that it had
+        yield replace(loose, attribute="is", holds=MANY)
+        if qualifiers:
+            yield replace(loose, entity=entity, attribute=named, holds=MANY)
     for each in () if timed else (subject, about):
         yield replace(loose, entity=" ".join(each), attribute="tool", qualifiers=qualifiers, holds=MANY)
 
@@ -251,6 +262,10 @@ def _stated(tokens: Sequence[str]) -> Iterator[Claim]:
             if (relation := RELATIONS.get(tuple(tokens[at : at + size]))) is not None:
                 yield from _related(tokens[:at], *relation, tokens[at + size :])
                 return
+        if tokens[at] in STANCES:
+            about, denied = STANCES[tokens[at]]
+            yield Claim(" ".join(tokens[:at]), about, _value(" ".join(tokens[at + 1 :])), "yes", bool(denied))
+            return
         if tokens[at] in _BE:
             yield from _is(tokens[:at], tokens[at + 1 :])
             return
@@ -263,6 +278,8 @@ def _related(subject: Sequence[str], attribute: str, holds: str, rest: Sequence[
     rest, qualifiers = _qualified(rest)
     if holds == MANY and qualifiers:
         holds = REPLACEABLE
+    if attribute == "preference" and len(rest) > 1:  # `dark mode` is one of the modes
+        holds, qualifiers, rest = ONE, f"{rest[-1]} {qualifiers}".strip(), rest[:-1]
     yield Claim(" ".join(subject), attribute, qualifiers, _value(" ".join(rest)), holds=holds)
 
 
@@ -289,8 +306,8 @@ def _is(subject: Sequence[str], rest: Sequence[str]) -> Iterator[Claim]:
     elif subject[-1] in ATTRIBUTES or _is_value(text):
         rest, qualifiers = _qualified(rest)
         yield Claim(*_attribute(subject), qualifiers, _value(" ".join(rest)))
-    elif len(spoken) == 1:
-        yield Claim(" ".join(subject), *_state(spoken[0]))
+    elif len(spoken) == 1 and spoken[0] in _states():
+        yield Claim(" ".join(subject), _states()[spoken[0]], "", spoken[0])
     elif rest[0] in _LINKS and len(rest) > 1:
         attribute, holds = ("schedule", ONE) if _is_value(text) else ("location", REPLACEABLE)
         yield Claim(" ".join(subject), attribute, "", _value(" ".join(rest[1:])), holds=holds)
@@ -298,7 +315,7 @@ def _is(subject: Sequence[str], rest: Sequence[str]) -> Iterator[Claim]:
         yield Claim(
             " ".join(subject), f"is {rest[0]} {rest[1]}", "", _value(" ".join(rest[2:])), holds=REPLACEABLE
         )
-    else:
+    elif len(rest) <= _LONGEST_VALUE:
         yield Claim(
             " ".join(subject), "is", "", _value(text), holds=REPLACEABLE if rest[0] in ("a", "an") else MANY
         )
@@ -376,7 +393,7 @@ def _folded(text: str) -> str:
 
 def _value(text: str) -> str:
     """The words of a value in one order, with numbers and dates in one spelling."""
-    values = cached_values(_MONTH.sub(lambda found: found[0].capitalize(), text))
+    values = cached_values(_MONTH.sub(lambda found: found[0].capitalize(), _JOINED.sub("", text)))
     named = {item.replace(" ", "_") for item in (*values.numbers, *values.dates)}
     spoken = {stem(word) for name in (*values.names, *values.first, *values.words) for word in _plain(name)}
     return " ".join(sorted(named | spoken))
@@ -385,15 +402,5 @@ def _value(text: str) -> str:
 @cache
 def _states() -> dict[str, str]:
     """Words of a state, and the group of opposites that each is in."""
-    groups = " ".join(STATES.split()).replace(" ", "|").split("|")
-    return {
-        word: group.replace("/", " or ").replace(",", " or ")
-        for group in groups
-        for word in re.split(r"[/,]", group)
-    }
-
-
-def _state(word: str) -> tuple[str, str, str]:
-    """The attribute, no qualifiers, and the value of a state: one attribute for a word and its opposite."""
-    known = _states().get(word)
-    return (known, "", word) if known else (f"is {word}", "", word)
+    groups = "|".join(STATES.split()).split("|")
+    return {word: re.sub("[/,]", " or ", group) for group in groups for word in re.split("[/,]", group)}

@@ -6,7 +6,7 @@ that writes the memory, so that two processes cannot both find nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -15,6 +15,7 @@ import orjson
 from sb.kernel.contradiction_ledger import Weight, contradiction_id, supersedes
 from sb.memory.beliefs.claims import BETWEEN, Claim, claims_of, given_claim
 from sb.memory.beliefs.revision import Revision
+from sb.memory.gate.worth import Other
 from sb.memory.record_writer import RecordWriter
 from sb.store.records.claims import MARKED, OPEN, SUPERSEDED_BY, ClaimStore, StoredClaim
 from sb.store.records.columns import ACTIVE, Row
@@ -22,6 +23,7 @@ from sb.store.records.places import Execute
 
 CLAIMING = ("fact", "belief")
 MOST_OPEN = 20  # conflicts that one agent may have open; what else it contradicts is marked
+_ALIKE = 0.7  # likeness of texts that deny each other: fitted on captions, see docs/reference/memory-corrections.md
 AUTOMATIC = "claim: "  # a collapse's reason begins with it
 
 
@@ -34,6 +36,19 @@ def settle_claims(keeper: RecordWriter, execute: Execute, rows: Sequence[Row], *
     for row in rows:
         if row["kind"] in CLAIMING and row.get("state", ACTIVE) == ACTIVE:
             _Incoming(keeper, execute, row).settle(collapse)
+
+
+def mark_contradicted(keeper: RecordWriter, execute: Execute, row: Row, others: Sequence[Other]) -> None:
+    """Mark a new record that denies in much the same words what others say; nothing waits for a decision.
+
+    Args:
+        others: what the gate found alike, of the same place and readable to whoever writes.
+    """
+    denied = [other.id for other in others if other.changed == "negation" and other.likeness >= _ALIKE]
+    known = keeper.space.records.known(denied)
+    for other in denied:
+        if known[other]["state"] == ACTIVE and not keeper.space.claims.contested(row["id"]):
+            _Incoming(keeper, execute, row).mark(known[other]["id"], f"{other} {row['uid']}")
 
 
 def read_claims(row: Row) -> list[Claim]:
@@ -66,6 +81,14 @@ class _Incoming:
                 self._against(claim, number, found, collapse)
             guessed = guessed or claim.guess  # the first guess is kept if none is known
 
+    def mark(self, earlier: int, key: str) -> None:
+        """Mark an earlier record and this one as contradicting each other."""
+        sides = [
+            self._store.add(self._execute, record, self._row["place"], key, "", {})
+            for record in (earlier, self._row["id"])
+        ]
+        self._note(MARKED, key, *sides)
+
     def _rivals(self, claim: Claim) -> list[StoredClaim]:
         found = self._store.of_key(claim.key, self._row["place"], self._row["agent"])
         return [item for item in found if item.record != self._row["id"]]
@@ -80,7 +103,7 @@ class _Incoming:
             if row["state"] != ACTIVE or not claim.excludes(other):
                 continue
             replaces = claim.replaces(other)
-            weights = (_weight(item, trust) for item in (self._row, row))
+            weights = _weights((self._row, row), trust)
             if replaces and collapse and supersedes(*weights) and (uid := self._superseded(row, claim)):
                 self._note(SUPERSEDED_BY, claim.key, rival.id, number, winner=number, collapses=f'["{uid}"]')
             elif replaces or claim.competes(other):
@@ -122,5 +145,8 @@ def restored(stored: StoredClaim) -> Claim:
     return Claim(entity, attribute, "", stored.value, **orjson.loads(stored.document))
 
 
-def _weight(row: Row, trust: dict[int, float]) -> Weight:
-    return Weight(row["agent"], trust[row["id"]], row["happened_at"], row["id"])
+def _weights(rows: Sequence[Row], trust: dict[int, float]) -> Iterator[Weight]:
+    """The weights of rows; without a date that somebody gave they count in the order in which they were written."""
+    dated = any(row["happened_at"] != row["created_at"] for row in rows)
+    for row in rows:
+        yield Weight(row["agent"], trust[row["id"]], row["happened_at"] if dated else 0.0, row["id"])
