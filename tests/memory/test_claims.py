@@ -103,7 +103,7 @@ def test_without_a_cue_both_stand_and_are_marked(old: str, new: str, agents: Age
     with agents.brain(scope=f"project:{agents.ids.token(3)}") as brain:
         ids = [brain.remember(old), brain.remember(new)]
         (conflict,) = {brain.get(uid).conflict for uid in ids}
-        assert conflict.startswith("con_")
+        assert conflict.startswith("cfl_")
         assert not brain.collapses()
         brain.forget(ids[1])
         assert not brain.get(ids[0]).conflict

@@ -7,6 +7,7 @@ the competing claims, and the loser falls by a revision that can be reverted.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -20,7 +21,7 @@ from sb.memory.beliefs.settling import restored
 from sb.memory.masking import masked_text
 from sb.memory.record_writer import RecordWriter
 from sb.memory.space import Space
-from sb.memory.views import View
+from sb.memory.views import Hit, View
 from sb.store.records.claims import (
     DISMISSED,
     MARKED,
@@ -147,6 +148,17 @@ def _side(space: Space, row: Row, trust: float) -> Side:
         row["uid"], content, row["agent"], row["source_type"], row["happened_at"], round(trust, 4), row["confidence"],
         row["evidence_n"], made_from, row["state"],
     )  # fmt: skip
+
+
+def newer_first(hits: Sequence[Hit]) -> list[Hit]:
+    """The hits of a search, those that contradict each other in the order of their age, the newest first."""
+    ordered = list(hits)
+    for conflict in {hit.conflict for hit in hits if hit.conflict}:
+        at = [number for number, hit in enumerate(hits) if hit.conflict == conflict]
+        newest = sorted((hits[number] for number in at), key=lambda hit: (-hit.happened_at, -hit.created_at))
+        for number, hit in zip(at, newest, strict=True):
+            ordered[number] = replace(hit, score=hits[number].score)
+    return ordered
 
 
 def resolve(

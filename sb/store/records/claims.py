@@ -13,7 +13,7 @@ from sb.store.records.places import Execute
 OPEN, MARKED, SUPERSEDED_BY, RESOLVED, REVERTED, DISMISSED = (
     "open", "marked", "superseded", "resolved", "reverted", "dismissed",
 )  # fmt: skip
-CONTRADICTION_PREFIX = "con_"
+CONTRADICTION_PREFIX = "cfl_"
 
 
 class StoredClaim(NamedTuple):
