@@ -38,7 +38,7 @@ def list_(
     agent: Agent = "",
     json_: AsJson = False,
 ) -> None:
-    """List conflicts: of memories, of the kernel's ledger and of copies."""
+    """List conflicts of memories, of the ledger and of copies."""
     with memory(ctx, agent, project=project, scope=scope) as brain:
         items, now = brain.conflicts(status), brain.space.clock.now()
         items += [item for _, item in _of_copies(brain, agent)] if status == "open" else []

@@ -144,7 +144,8 @@ def versions(found: Reviewed, chosen: int) -> Document:
     if len(sides) == 2 and sides[0].content != sides[1].content:
         label = "- this copy, + the other" if found.item.is_of_copies else "- the first, + the second"
         fields.append(Change(label, sides[0].content, sides[1].content))
-    return [*fields, Field("Memory"), *found.document, Field("Opened by", conflict.opened_by, folded=True)]
+    origin = "Other database" if found.item.is_of_copies else "Opened by"
+    return [*fields, Field("Memory"), *found.document, Field(origin, conflict.opened_by, folded=True)]
 
 
 def _evidence(side: Side) -> str:
