@@ -120,6 +120,8 @@ _TIMES = frozenset(
         "last_accessed",
         "settled_at",
         "expires_at",
+        "review_at",
+        "fades_at",
         "snoozed_until",
     }
 )

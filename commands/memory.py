@@ -29,6 +29,7 @@ from sb.commands.memory_calibrate import app as calibrate_app
 from sb.commands.memory_conflicts import app as conflicts_app
 from sb.commands.memory_files import app as files_app
 from sb.commands.memory_gate import app as gate_app
+from sb.commands.memory_lesson import app as lesson_app
 from sb.commands.memory_privacy import app as privacy_app
 from sb.commands.memory_reading import app as reading_app
 from sb.commands.memory_records import app as records_app
@@ -365,3 +366,4 @@ app.add_typer(files_app)
 app.add_typer(privacy_app)
 app.add_typer(trigger_app, name="trigger")
 app.add_typer(conflicts_app, name="conflicts")
+app.add_typer(lesson_app, name="lesson")

@@ -1,4 +1,4 @@
-"""`sb memory show|why|history|graph`: one memory, its history and its provenance."""
+"""`sb memory show|fading|why|history|graph`: one memory, its history and its provenance."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def show(
             return
         output.line(memory_heading(item, now), one_line=True)
         output.passage(item.content, "    ")
-        for name, value in _further(item):
+        for name, value in _further(item, now):
             output.line(f"{name}: {value}", one_line=True)
         for text in () if found else item.restated:
             output.line(f"restated as: {shorten(text, WIDEST)}", one_line=True)
@@ -58,18 +58,27 @@ def show(
             _about(found, now)
 
 
-def _further(item: Memory) -> Iterator[tuple[str, object]]:
+def _further(item: Memory, now: float) -> Iterator[tuple[str, object]]:
     """The fields of a memory beyond its text, by name."""
     yield "happened", iso(item.happened_at)
     yield "source", item.source_type
     yield "confidence", "unknown" if item.confidence is None else f"{item.confidence:.2f}"
-    yield "strength", f"{item.strength:.2f}"
+    yield "strength", f"{item.strength:.2f}{_course(item, now)}"
     for name, value in (("session", item.session), ("speaker", item.speaker), ("tags", ", ".join(item.tags))):
         if value:
             yield name, value
     for name, value in item.details.items():
         if value and not (isinstance(value, str) and value in item.content):
             yield name.replace("_", " "), value
+
+
+def _course(item: Memory, now: float) -> str:
+    """When a memory is marked for review, and when it fades, unless it is recalled before."""
+    if not item.fades_at:
+        return ""
+    marked = "marked for review since" if item.review_at <= now else "marked for review on"
+    fades = "faded since" if item.fades_at <= now else "fades on"
+    return f", {marked} {iso(item.review_at)[:10]}, {fades} {iso(item.fades_at)[:10]}"
 
 
 def _about(found: Dossier, now: float) -> None:
@@ -98,6 +107,31 @@ def _about(found: Dossier, now: float) -> None:
     if found.read > len(found.reads):
         output.line(f"read: {counted(found.read, 'time')} in all")
     _changes(found.changes)
+
+
+@app.command(epilog="Example: sb memory fading --limit 5")
+def fading(
+    ctx: typer.Context,
+    limit: Annotated[int, typer.Option(min=0, help="Maximum results; 0 for no limit.")] = 20,
+    project: Project = "",
+    scope: Scope = "",
+    agent: Agent = "",
+    json_: AsJson = False,
+) -> None:
+    """List memories that nobody recalled for long.
+
+    Each is marked for review: recall, protect or forget it. Searches find it as before.
+    """
+    with memory(ctx, agent, project=project, scope=scope) as brain:
+        found, now = brain.fading(limit or -1), brain.space.clock.now()
+    if json_:
+        output.emit_json({"items": [as_json(item) for item in found]})
+        return
+    for item in found:
+        output.line(f"{item.id}  {item.strength:.2f}{_course(item, now)}", one_line=True)
+        output.line(f"    {shorten(item.title, WIDEST)}", one_line=True)
+    if not found:
+        note("nothing is marked for review")
 
 
 @app.command(epilog="Example: sb memory history mem_7c2e91")

@@ -198,11 +198,12 @@ class Orienting:
         for number in numbers_where(space.database, rows, space.reader.left_out(places)):
             del rows[number]
         reads, now = space.reads.stats(list(rows)), space.clock.now()
+        aged = space.aged(rows.values(), reads)
         trust, weights = space.trust.in_rows(rows.values()), configured(WEIGHTS, space.settings.salience)
         scored = []
         for number, row in rows.items():
             its = salience(
-                row, reads.get(number), now, relevance=relevant.get(number, 0.0), weights=weights,
+                aged[number], reads.get(number), now, relevance=relevant.get(number, 0.0), weights=weights,
                 trust=trust[number],
             )  # fmt: skip
             scored.append((row, its.value))

@@ -131,6 +131,17 @@ class Reads(Prospective):
         self.writer.note_read("get", [found])
         return found
 
+    def fading(self, limit: int = -1) -> list[Memory]:
+        """List the memories in view that are marked for review, since nobody recalled them for long; it recalls none.
+
+        Args:
+            limit: the most that are listed; -1 for all.
+        """
+        self.writer.check_right(READ)
+        found = self.space.marked_for_review(self.writer.places())
+        allowed = [pair for pair in found if self.space.reader.allows(pair[0])]
+        return [self.space.with_course(*pair) for pair in allowed[: limit if limit >= 0 else None]]
+
     def look_up(self, record: str) -> Memory:
         """As `get`, for who acts on a memory instead of reading it: it does not count as read.
 

@@ -29,7 +29,13 @@ WEIGHTS: Weights = {
 }
 # Of a search: what the words and the meaning say comes first, and relevance is in it already.
 IN_SEARCH: Weights = {name: weight for name, weight in WEIGHTS.items() if name != "relevance"}
-JUDGED_BY = ("kind", "created_at", "confidence", "strength", "protected")  # columns of a record
+JUDGED_BY = (
+    "kind",
+    "created_at",
+    "confidence",
+    "strength",
+    "protected",
+)  # columns of a record; its strength by now
 SHARE_OF_SEARCH = 0.05  # of the best hit's score, that a salience of 1 adds; 0 switches the stage off
 
 _DAY = 86_400.0

@@ -38,7 +38,7 @@ LEG = 60  # candidates that words, and meaning, name each: 100 find a half perce
 BESIDE = 20  # of them, whose neighbours in their sessions are candidates too: an answer may have none of the question's words
 
 # What salience and trust go by: more are judged than returned.
-_JUDGED_BY = ("id", *JUDGED_BY, "place", "agent", "source_type")
+_JUDGED_BY = ("id", *JUDGED_BY, "category", "updated_at", "place", "agent", "source_type")
 
 
 class Predicate(Protocol):
@@ -270,6 +270,7 @@ class Searcher:
             known = {row["id"]: row for row in space.records.rows(numbers, _JUDGED_BY)}
             trust = space.trust.in_rows(known.values())
             reads, now = space.reads.stats(numbers), space.clock.now()
+            known = space.aged(known.values(), reads)
             weights = configured(IN_SEARCH, space.settings.salience)
             first = salient(first, known, reads, now, trust=trust, weights=weights, explain=explain)[:k]
         rows = {row["id"]: row for row in space.records.rows([ranked.id for ranked in first])}

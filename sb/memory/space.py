@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ import orjson
 from sb.base.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.config.memory import Memory as Settings
 from sb.memory.access import Rights, ScopeRefusal
+from sb.memory.decay import DAY, SWEPT_AT, Fading, fading
 from sb.memory.lazy import lazy
 from sb.memory.personal_data import Screening
 from sb.memory.personal_values import masked
@@ -35,6 +36,7 @@ from sb.store.index.vectors import VectorIndex, VectorRow
 from sb.store.records.claims import ClaimStore
 from sb.store.records.collapses import MENTION, CollapseStore
 from sb.store.records.columns import ACTIVE, SUPERSEDED, Row
+from sb.store.records.descriptors import MEMORIES
 from sb.store.records.edges import SUPERSEDES, EdgeStore
 from sb.store.records.evidence import EvidenceStore
 from sb.store.records.places import GLOBAL, Execute, Places, checked_scope
@@ -198,6 +200,49 @@ class Space:
             reads |= self.reads.stats(numbers[start : start + _AT_ONCE])
         return [from_row(row, self.places.numbered(row["place"]), reads.get(row["id"])) for row in rows]
 
+    def fading(self, row: Row) -> Fading:
+        """The course of a memory, by how often it was recalled."""
+        reads = self.reads.stats([row["id"]]).get(row["id"])
+        return fading(row, reads, self.clock.now(), self._swept_at(row["place"]))
+
+    def aged(self, rows: Iterable[Row], reads: Mapping[int, tuple[int, float]]) -> dict[int, Row]:
+        """Rows by number, each with the strength that is left of it by now.
+
+        Args:
+            reads: by record, how often it was recalled, and when last.
+        """
+        now, swept, found = self.clock.now(), dict[int, float](), dict[int, Row]()
+        for row in rows:
+            number, place = row["id"], row["place"]
+            found[number] = row
+            if now - max(row["created_at"], row["updated_at"]) >= DAY:  # else nothing to speak of
+                if place not in swept:
+                    swept[place] = self._swept_at(place)
+                left = fading(row, reads.get(number), now, swept[place]).strength
+                found[number] = {**row, "strength": left}
+        return found
+
+    def marked_for_review(self, places: Sequence[int]) -> list[tuple[Row, Fading]]:
+        """The memories of some places that are marked for review, those that faded first before the others."""
+        marks = ", ".join("?" * len(places)) or "NULL"
+        where = (
+            f"r.id > ? AND r.place IN ({marks}) AND r.state = '{ACTIVE}' AND r.protected = 0 AND {MEMORIES}"
+        )
+        now, after, found = self.clock.now(), 0, list[tuple[Row, Fading]]()
+        swept = {place: self._swept_at(place) for place in places}
+        while rows := list(self.records.select(where, (after, *places), limit=_AT_ONCE)):
+            after = rows[-1]["id"]
+            reads = self.reads.stats([row["id"] for row in rows])
+            courses = [(row, fading(row, reads.get(row["id"]), now, swept[row["place"]])) for row in rows]
+            found += [(row, course) for row, course in courses if course.is_marked(now)]
+        return sorted(found, key=lambda pair: pair[1].fades_at)
+
+    def _swept_at(self, place: int) -> float:
+        """The time up to which the stored strengths of a place's stack have faded."""
+        sql = f"SELECT json_extract(settings, '$.{SWEPT_AT}') FROM stacks WHERE name = ?"
+        found = self.database.query(sql, (self.places.numbered(place).stack,))
+        return float(found[0][0] or 0) if found else 0.0
+
     def memory(self, row: Row) -> Memory:
         """One row as agents and people see it."""
         return Memory(**self._shown(row))
@@ -215,11 +260,18 @@ class Space:
     def whole_memory(self, row: Row, most: int | None = None) -> Memory:
         """One row with the texts of its restatements."""
         texts = tuple(item.content for item in self.restatements(row, most))
-        return replace(self.memory(row), restated=texts)
+        course = self.fading(row) if row["state"] == ACTIVE else None
+        return replace(self.with_course(row, course), restated=texts)
+
+    def with_course(self, row: Row, course: Fading | None) -> Memory:
+        """One row that says when it fades."""
+        shown = self.memory(row)
+        return replace(shown, review_at=course.review_at, fades_at=course.fades_at) if course else shown
 
     def _shown(self, row: Row) -> dict[str, Any]:
         place = self.places.numbered(row["place"])
         refusal = self.reader.refusal(row)
+        recent = self.clock.now() - max(row["created_at"], row["updated_at"]) < DAY
         shown = {
             "id": row["uid"],
             "kind": row["kind"],
@@ -230,7 +282,7 @@ class Space:
             "private": bool(place.owner),
             "source_type": row["source_type"],
             "confidence": row["confidence"],
-            "strength": row["strength"],
+            "strength": row["strength"] if recent else self.fading(row).strength,
             "happened_at": row["happened_at"],
             "created_at": row["created_at"],
             "session": self.session_name(row["session"]),

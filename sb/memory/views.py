@@ -56,6 +56,8 @@ class Memory(View):
         superseded_by: the id of the memory that replaced it, or "". corrected_by: of one that replaced something that this
             was made from, or that was made from this; it stands, but part of what it says may no longer hold.
         conflict: the id of the conflict in which another memory contradicts it, or "".
+        review_at, fades_at: of one looked at alone, when it is marked for review and when it has faded unless it is recalled
+            before, in seconds since the epoch; 0 if it never fades.
     """
 
     id: str
@@ -78,10 +80,12 @@ class Memory(View):
     superseded_by: str = ""
     corrected_by: str = ""
     conflict: str = ""
+    review_at: float = 0.0
+    fades_at: float = 0.0
 
     def as_json(self) -> dict[str, Any]:
-        """As any view, without the marks of corrections and conflicts where there are none."""
-        marks = ("superseded_by", "corrected_by", "conflict")
+        """As any view, without the marks of corrections, conflicts and decay where there are none."""
+        marks = ("superseded_by", "corrected_by", "conflict", "review_at", "fades_at")
         return {name: value for name, value in super().as_json().items() if value or name not in marks}
 
     @property

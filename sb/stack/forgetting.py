@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sb.memory.decay import FORGET, faded
+from sb.memory.decay import DAY, FORGET, REVIEW, SWEPT_AT, faded, stability
 from sb.memory.record_writer import RecordWriter
 from sb.protocols.types.vocabulary import WEAK, MemoryType
 from sb.stack.container import SYSTEM, Container
@@ -22,16 +22,14 @@ from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.places import Execute
 
 FADING_KINDS = tuple(kind for kind in map(str, MemoryType) if math.isfinite(DESCRIPTORS[kind].half_life_days))
-SWEPT_AT = "swept_at"  # the setting of a stack: up to when strengths have faded, in seconds since the epoch
+_SHOWN_AS = {own: kind for kind in FADING_KINDS for own in kinds_viewed_as(kind)}
 # Below WEAK a memory is dormant: out of the index, in state 'forgotten'. Two half-lives later, below this strength, it
 # is forgotten: its strength is 0, until somebody recovers it.
 GONE = 0.05
 _DORMANT_AT_ONCE = 200  # memories that a transaction takes out of the index, some 0.1 s
-_DAY = 86_400.0
 _ACTOR = f"{SYSTEM}forgetting"
 _GONE_REASON = "it faded away"
 
-_LEAST_STRENGTH = 0.3  # below it a memory may be forgotten by a sweep that somebody asks for
 _LEAST_SALIENCE = 0.3  # as well as below this one: about one use within a half-life
 _AT_ONCE = 10  # memories that such a sweep forgets
 _IDENTITY_GOALS = frozenset({"aspiration", "commitment"})
@@ -87,6 +85,7 @@ class Forgetting:
             swept = self._number(execute, here, "protected = 0 AND strength > 0")
             decayed = 0
             if since is not None and now > since:
+                self._space.reads.fold(execute)  # what was recalled fades more slowly
                 decayed = self._weaken(execute, seen, since, now, half_lives)
                 self._weaken(execute, beyond, since, now, half_lives)
         dormant = self._make_dormant(here)
@@ -104,31 +103,21 @@ class Forgetting:
         now: float,
         half_lives: Mapping[str, float],
     ) -> int:
-        decayed = 0
-        for kind in FADING_KINDS:
-            where, values = self._here((kind,), places)
-            where += " AND protected = 0 AND strength > 0"
-            for own, category in execute(
-                f"SELECT DISTINCT kind, category FROM records WHERE {where}", values
-            ).fetchall():
-                days = half_lives.get(kind, DESCRIPTORS[own].half_life(category))
-                if days == math.inf:
-                    continue
-                which, which_values = f"{where} AND kind = ? AND category IS ?", (*values, own, category)
-                decayed += execute(
-                    f"UPDATE records SET strength = strength * ? WHERE {which} AND max(created_at, updated_at) <= ?",
-                    (faded(1.0, (now - since) / _DAY, days), *which_values, since),
-                ).rowcount
-                touched = execute(
-                    f"SELECT id, strength, max(created_at, updated_at) FROM records"
-                    f" WHERE {which} AND max(created_at, updated_at) > ?",
-                    (*which_values, since),
-                ).fetchall()
-                for number, strength, at in touched:
-                    left = faded(strength, (now - at) / _DAY, days)
-                    execute("UPDATE records SET strength = ? WHERE id = ?", (left, number))
-                decayed += len(touched)
-        return decayed
+        where, values = self._here(FADING_KINDS, places)
+        rows = execute(
+            "SELECT id, kind, category, strength, max(created_at, updated_at, coalesce(s.last_accessed, 0)),"
+            " coalesce(s.accessed, 0) FROM records LEFT JOIN (SELECT record, accessed, last_accessed FROM record_stats)"
+            f" AS s ON s.record = id WHERE {where} AND protected = 0 AND strength > 0",
+            values,
+        ).fetchall()
+        left = []
+        for number, own, category, strength, touched, times in rows:
+            days = half_lives.get(_SHOWN_AS[own], DESCRIPTORS[own].half_life(category))
+            if days != math.inf:
+                fewer = faded(strength, (now - max(since, touched)) / DAY, stability(days, times))
+                left.append((fewer, number))
+        self._space.database.write_each("UPDATE records SET strength = ? WHERE id = ?", left)
+        return len(left)
 
     def _make_dormant(self, here: Conditions) -> int:
         """Removes memories that became too weak from the index, in short transactions.
@@ -170,9 +159,7 @@ class Forgetting:
         check_writable(self._container)
         where, values = self._here(FADING_KINDS, self._places()[0])
         weak = list(
-            self._space.records.select(
-                f"{where} AND strength > 0 AND strength < ?", (*values, _LEAST_STRENGTH)
-            )
+            self._space.records.select(f"{where} AND strength > 0 AND strength < ?", (*values, REVIEW))
         )
         exempt = [row for row in weak if row["protected"] or (protect_identity and self._is_identity(row))]
         protected = {row["id"] for row in exempt}
@@ -181,7 +168,7 @@ class Forgetting:
         record_writer = RecordWriter(self._space, _ACTOR)
         with self._space.database.write() as execute:
             still = f"{where} AND protected = 0 AND strength > 0 AND strength < ?"  # whatever others did meanwhile
-            rows = self._space.records.select(still, (*values, _LEAST_STRENGTH))
+            rows = self._space.records.select(still, (*values, REVIEW))
             forgotten = [row for row in rows if row["id"] in chosen]
             for row in forgotten:
                 record_writer.change(execute, row, FORGET, "forget", "it hardly matters")
@@ -197,7 +184,7 @@ class Forgetting:
         reads = self._space.reads.stats([row["id"] for row in rows])
         for row in rows:
             times, last = reads.get(row["id"], (0, row["happened_at"]))
-            since = (now - max(last, row["happened_at"])) / _DAY
+            since = (now - max(last, row["happened_at"])) / DAY
             days = DESCRIPTORS[row["kind"]].half_life(row["category"])
             worth = salience(row["confidence"], times, since, days)
             if worth < _LEAST_SALIENCE:

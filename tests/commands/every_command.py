@@ -315,6 +315,7 @@ def memories(sb: Session) -> None:
     side = sb(f"memory conflicts show {conflict}")["sides"][0]["id"]
     sb(f"memory conflicts resolve {conflict} {side} --reason asked")
     sb(f"memory conflicts revert {conflict} --reason rumour")
+    sb("memory fading")
     trigger = sb("memory trigger create 'billing schema' 'read the runbook' --agent scribe")["id"]
     sb("memory trigger check 'billing schema' --agent grace")
     sb(f"memory trigger show {trigger}")
@@ -324,6 +325,11 @@ def memories(sb: Session) -> None:
     sb(f"memory trigger snooze {trigger} 7d --reason 'after the release'")
     sb(f"memory trigger retire {trigger} --reason 'nobody heeds it'")
     sb("memory trigger list")
+    lesson = sb("memory lesson add 'npm run biuld' 'the script is called build' --agent scribe")["id"]
+    sb("memory lesson list")
+    sb(f"memory lesson show {lesson}")
+    sb(f"memory lesson confirm {lesson} --reason 'it was so'")
+    sb(f"memory lesson retire {lesson} --reason 'it was renamed'")
     sb("memory access --scope project:shop --agent scribe")
     sb("memory calibrate")
     sb("memory tidy")

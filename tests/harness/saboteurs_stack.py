@@ -121,7 +121,7 @@ def a_checkpoint_without_a_version_is_like_any_other(patch: pytest.MonkeyPatch) 
 
 @breaks("HA-25")
 def a_retired_trigger_can_be_retired_again(patch: pytest.MonkeyPatch) -> None:
-    patch.setitem(triggers.MOVES, triggers.RETIRED, (triggers.RETIRED,))
+    patch.setitem(triggers.MOVES, "retired", ("retired",))
 
 
 @breaks("HA-27")

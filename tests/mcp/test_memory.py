@@ -238,6 +238,19 @@ def test_what_is_saved_in_another_project_is_saved(home: Path) -> None:
     session(scene, Toolset.CORE)
 
 
+def test_lesson_is_shown_over_mcp_at_its_call(home: Path) -> None:
+    async def scene(s: Session) -> None:
+        given = {"call": "npm run biuld", "lesson": "the script is called build", "project": "shop"}
+        saved = await s.call("lesson_add", **given)
+        await s.call("orient", project="shop")
+        assert await s.call("trigger_check", text="npm run lint") == []
+        [line] = await s.call("trigger_check", text="npm run biuld")
+        assert line.startswith("[lesson] the script is called build\n")
+        assert saved["id"] in line
+
+    session(scene, Toolset.CORE, Toolset.MEMORY)
+
+
 def test_agent_is_reminded_over_mcp_once(home: Path) -> None:
     async def scene(s: Session) -> None:
         saved = await s.call(

@@ -117,6 +117,8 @@ def test_what_fades_away_is_found_no_more_and_comes_back_when_it_is_recovered(
     brain = Brain("me", path=stack.path, stack="mine", clock=clock)
     assert [hit.id for hit in brain.search("warm cache")] == ["n"]
     clock.time += 80 * DAY
+    assert stack.maintenance()["forgetting"]["dormant"] == 0  # it was recalled once, and fades more slowly
+    clock.time += 40 * DAY
     assert stack.maintenance()["forgetting"]["dormant"] == 1
     assert brain.search("warm cache") == []
     assert 0 < strength(stack, "note", "n") < 0.2

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from sb.harness.harness import Harness, saw
 from sb.harness.probes.beliefs import confidence
 from sb.harness.probes.failures import refusal
+from sb.harness.probes.judgement import promotion
 from sb.harness.probes.offline_evals import evaluated_changes
 from sb.harness.probes.operators import enrolled
 from sb.harness.probes.quarantine import compromised
@@ -136,3 +137,4 @@ def continuous_improvement(h: Harness) -> Iterator[Check]:
         yield suggested(runtime)
         yield confidence(runtime)
     yield from evaluated_changes(h)
+    yield from promotion(h)

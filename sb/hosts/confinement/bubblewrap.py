@@ -227,12 +227,23 @@ def is_alive(folder: Path) -> bool:
         return True
     own = os.stat("/proc/self/ns/mnt").st_ino
     needle = f" {mount_point(folder)} ".encode(errors="surrogateescape")
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            with suppress(OSError):  # it ended, or is another user's
-                if (
-                    os.stat(f"/proc/{name}/ns/mnt").st_ino != own
-                    and needle in Path(f"/proc/{name}/mountinfo").read_bytes()
-                ):
-                    return True
-    return False
+    return processes.is_any(
+        lambda: [
+            (name, _state(f"/proc/{name}", own, needle)) for name in filter(str.isdigit, os.listdir("/proc"))
+        ]
+    )
+
+
+def _state(process: str, own: int, needle: bytes) -> str:
+    try:
+        if (
+            os.stat(f"{process}/ns/mnt").st_ino == own
+            or needle not in Path(process, "mountinfo").read_bytes()
+        ):
+            return ""
+    except PermissionError:
+        return ""  # another user's
+    except OSError:
+        ended = processes.state(process)
+        return processes.GONE if ended == processes.RUNS else ended  # it is ending
+    return processes.RUNS

@@ -19,10 +19,10 @@ class ResultGuard(Protocol):
 
 
 def guard_result(guards: Sequence[ResultGuard], call: ToolCall, outcome: Outcome) -> None:
-    """Let each guard look; an outcome that one of them cannot judge is withheld."""
+    """Let each guard look, of failures those with `of_failures`; an outcome that one of them cannot judge is withheld."""
     for guard in guards:
-        if outcome.code is not None:
-            return
+        if outcome.code is not None and not getattr(guard, "of_failures", False):
+            continue
         try:
             guard(call, outcome)
         except Exception as error:  # noqa: BLE001 - a failing check withholds, whatever it is

@@ -17,11 +17,12 @@ _MOST_TRIED = 200  # of those that share a key with a situation, the best first
 
 
 class Fitting(NamedTuple):
-    """A trigger that fits: its record's number, what it is matched by, and how well."""
+    """A trigger or lesson that fits: its record's number, what it is matched by, and how well."""
 
     record: int
     spec: Spec
     score: float
+    kind: str = "trigger"
 
 
 def unprepared(database: Database) -> list[int]:
@@ -43,19 +44,24 @@ def prepare(execute: Execute, record: int, spec: Spec, keys: Mapping[str, float]
             execute("INSERT INTO trigger_keys (key, record, weight) VALUES (?, ?, ?)", (key, record, weight))
 
 
-def fitting(database: Database, situation: Situation, least: float = LEAST_WORDS) -> list[Fitting]:
-    """The triggers that fit a situation, the best first; snoozed and expired ones among them.
+def fitting(
+    database: Database, situation: Situation, least: float = LEAST_WORDS, kind: str = ""
+) -> list[Fitting]:
+    """The triggers and lessons that fit a situation, the best first; snoozed and expired ones among them.
 
     Args:
-        least: share of their words that has to be there.
+        least: share of their words that has to be there. kind: only these.
     """
     rows = database.query(
-        "SELECT t.record, t.spec FROM trigger_keys AS k JOIN triggers AS t ON t.record = k.record"
-        " WHERE k.key IN (SELECT value FROM json_each(?))"
+        "SELECT t.record, t.spec, t.kind FROM trigger_keys AS k JOIN triggers AS t ON t.record = k.record"
+        " WHERE k.key IN (SELECT value FROM json_each(?)) AND ? IN ('', t.kind)"
         " GROUP BY k.record HAVING sum(k.weight) >= ? ORDER BY sum(k.weight) DESC, k.record DESC LIMIT ?",
-        (orjson.dumps(sorted(set(situation.keys()))).decode(), least - 1e-9, _MOST_TRIED),
+        (orjson.dumps(sorted(set(situation.keys()))).decode(), kind, least - 1e-9, _MOST_TRIED),
     )
-    scored = [Fitting(record, spec := orjson.loads(text), score(spec, situation)) for record, text in rows]
+    scored = [
+        Fitting(record, spec := orjson.loads(text), score(spec, situation), kind_)
+        for record, text, kind_ in rows
+    ]
     found = [item for item in scored if item.score >= least - 1e-9 and item.score > 0]
     return sorted(found, key=lambda item: (-item.score, -item.record))
 

@@ -164,10 +164,19 @@ class Trigger(Remembered):
 
 @mutable
 class Lesson(Remembered):
-    """A lesson from a failure."""
+    """A lesson from a failure, shown at the call that it is about.
+
+    Args:
+        cause: how that call ended. conditions: the parts of a precondition, as triggers have them.
+        worked: the call that worked in its place. worked_call: its id in the log.
+    """
 
     content: str
     cause: str | None = None
+    status: str = "active"
+    conditions: dict[str, Any] | None = None
+    worked: str | None = None
+    worked_call: str | None = None
 
 
 @mutable

@@ -6,8 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from sb.memory.decay import SWEPT_AT
 from sb.stack.components.component import Component
-from sb.stack.forgetting import FADING_KINDS, SWEPT_AT
+from sb.stack.forgetting import FADING_KINDS
 from sb.stack.storage import StackStorage
 
 _SETTING = "half_lives"  # kind to days, None for never
