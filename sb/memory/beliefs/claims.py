@@ -34,15 +34,17 @@ from sb.memory.beliefs.claim_words import (
 from sb.memory.gate.likeness import cached_values
 from sb.memory.ranking.terms import MONTHS, stem, words
 
-MOST_CHARACTERS, _MOST_SENTENCES, _MOST_CLAIMS = 400, 3, 8  # of a text that has claims
+MOST_CHARACTERS, _MOST_SENTENCES, _MOST_CLAIMS = 400, 3, 6  # of a text that has claims
 _LONGEST_SENTENCE, _LONGEST_KEY, _LONGEST_ENTITY = 30, 120, 7  # tokens, characters, words
 _LONGEST_VALUE = 5  # words of what something is
+ANY = "*"  # the attribute that had a former value
 BETWEEN = " · "  # the parts of a key
 _SENTENCES = re.compile(r"(?<=[.!;])\s+|\n+")
 _TOKENS = re.compile(r"[^\s,;!?\"“”()`]+")
 _BE, _NOT = ("is", "are", "am"), ("not", "never")
 _ARTICLES = frozenset(("a", "an", "the"))
 _LINKS = frozenset("of for in at on to from with by as into under per every".split())
+_CLAUSES = frozenset("after because while so since which but as via by using though when with".split())
 _QUALIFIES = frozenset("for in on at during when within under".split())
 _FILLERS = frozenset(
     "currently presently still also just recently already really officially actually been has have had got get gets".split()
@@ -52,7 +54,9 @@ _SHORT = {
     "aren't": "are not", "doesn't": "not", "don't": "not", "can't": "not can", "cannot": "not can", "hasn't": "not has",
     "won't": "will not", "does": "", "do": "", "wasn't": "was not",
 }  # fmt: skip
-_ASIDE = re.compile(r", | \(")
+_IN_BRACKETS = re.compile(r"\s*\([^)]*\)")
+_LABEL = re.compile(r"^(?:breaking change|\*\*[^*]{1,30}\*\*|note|fyi): ")
+_WHERE = re.compile(r"^(?:in|on|at|for|with) [^,]{1,40}, ")
 _JOINED = re.compile(r"(?<=[^\W\d])[-_/.:](?=[^\W\d])")  # `Ctrl-A` is one word
 _MONTH = re.compile(rf"\b(?:{'|'.join(MONTHS)})\b")
 _CUE = re.compile(r"\b(?:" + "|".join(CUES) + r")\b")
@@ -79,7 +83,8 @@ class Claim:
         denied: the sentence says that the value does not hold. holds: how many values there may be; see `claim_words`.
         cue: the sentence says that this is new. former: the value that it names as replaced, or "".
         given: somebody gave the key, so that the newer of one source wins.
-        guess: the sentence leaves open which attribute it is about, so that only one that was claimed before counts.
+        guess: the sentence leaves open which attribute it is about, so that only one that was claimed before counts. With
+            the attribute ANY it is whichever had the former value.
     """
 
     entity: str
@@ -166,23 +171,25 @@ def _of_sentence(sentence: str, speaker: str) -> Iterator[Claim]:
     lower = sentence.lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
     read = _read(lower)
     tokens = read.tokens
-    hedges = HEDGES - {"may"} if " May" in sentence else HEDGES  # the month
-    if not 2 <= len(tokens) <= _LONGEST_SENTENCE or not hedges.isdisjoint(tokens):
+    if not 2 <= len(tokens) <= _LONGEST_SENTENCE:
         return
-    for claim in (*_ended(" ".join(tokens)), *_changed(tokens), *_stated(tokens)):
+    hedges = HEDGES - {"may"} if " May" in sentence else HEDGES  # the month
+    plain = (*_ended(" ".join(tokens)), *_stated(tokens)) if hedges.isdisjoint(tokens) else ()
+    for claim in (*_changed(tokens, hedges), *plain):
         entity = _entity(claim.entity, speaker)
-        if entity is not None:
+        attribute = claim.attribute if claim.attribute == ANY else _folded(claim.attribute)
+        if entity is not None and attribute:
             cue, denied = claim.cue or read.cue, claim.denied != read.denied
-            attribute = _folded(claim.attribute)
-            if attribute:
-                yield replace(claim, entity=entity, attribute=attribute, cue=cue, denied=denied)
+            yield replace(claim, entity=entity, attribute=attribute, cue=cue, denied=denied)
 
 
 def _read(lower: str) -> _Read:
     """A sentence without openers, cues, negations and short forms."""
     cue = denied = False
+    lower = _LABEL.sub("", _IN_BRACKETS.sub("", lower))
     if opened := _OPENER.match(lower):
         lower, cue = lower[opened.end() :], True
+    lower = _WHERE.sub("", lower)
     plain = " ".join(_SHORT.get(token, token) for token in lower.split())
     if _ANY_MORE.search(plain):
         plain, cue = _ANY_MORE.sub("", plain), True
@@ -190,7 +197,7 @@ def _read(lower: str) -> _Read:
         plain, cue, denied = _ENDED.sub("", plain), True, True
     if _CUE.search(plain):
         plain, cue = _CUE.sub(" ", plain), True
-    tokens = [token.strip(".:'*_") for token in _TOKENS.findall(_ASIDE.split(plain)[0])]
+    tokens = [token.strip(".:'*_") for token in _TOKENS.findall(plain.partition(", ")[0])]
     denied = denied or any(token in _NOT for token in tokens)
     return _Read(
         [token for token in tokens if token and token not in _FILLERS and token not in _NOT], cue, denied
@@ -200,58 +207,57 @@ def _read(lower: str) -> _Read:
 def _ended(sentence: str) -> Iterator[Claim]:
     """Somebody left, or something was replaced."""
     if found := _REPLACED.match(sentence):
-        who, former, new, purpose = found.groups()
-        qualifiers = _folded(purpose or "")
-        yield Claim(who, "tool", "", _value(new), holds=MANY, cue=True, former=_value(former))
-        if qualifiers:
-            yield Claim(who, "tool", qualifiers, _value(new), holds=REPLACEABLE, cue=True)
+        yield Claim(
+            found[1], ANY, "", _value(found[3]), holds=MANY, cue=True, former=_value(found[2]), guess=True
+        )
     elif found := _LEFT.match(sentence):
         who, place = found[1], found[2] or ""
         if not place or _COMPANY.match(place):
             for attribute in ("role", "employer"):
                 yield Claim(who, attribute, "", "", denied=True, cue=True)
-        else:
+        elif place.split()[0] not in _LINKS:
             yield Claim(who, "employer", "", _value(place), denied=True, cue=True)
 
 
-def _changed(tokens: Sequence[str]) -> Iterator[Claim]:
+def _changed(tokens: Sequence[str], hedges: frozenset[str]) -> Iterator[Claim]:
     """Something changed, was moved or raised, from a value to another one."""
     at = next((at for at, token in enumerate(tokens) if token in CHANGES), 0)
     if not at or "to" not in tokens[at:]:
         return
-    subject = [token for token in tokens[:at] if token not in ("was", "were", *_BE)]
     to = at + tokens[at:].index("to")
-    middle, new = list(tokens[at + 1 : to]), list(tokens[to + 1 :])
-    former: list[str] = []
+    if not hedges.isdisjoint(tokens[:to]):
+        return
+    subject = [token for token in tokens[:at] if token not in ("was", "were", *_BE)]
+    middle, new, former = list(tokens[at + 1 : to]), list(tokens[to + 1 :]), list[str]()
+    for link in (
+        "to",
+        *sorted(_CLAUSES.intersection(new)),
+    ):  # `to 15 minutes to resolve errors while it runs`
+        new = new[: new.index(link)] if link in new else new
     if "from" in middle:
         cut = middle.index("from")
         middle, former = middle[:cut], middle[cut + 1 :]
     elif "from" in new:
         cut = new.index("from")
         new, former = new[:cut], new[cut + 1 :]
-    new, qualifiers = _qualified(
-        new[: new.index("to")] if "to" in new else new
-    )  # `to 15 minutes to resolve errors`
-    value, was = _value(" ".join(new)), _value(" ".join(former))
-    about = middle or subject
+    new, qualifiers = _qualified(new)
+    value, about = _value(" ".join(new)), middle or subject
     if not value or not about:
         return
     entity, named = _attribute(about)
+    change = Claim(entity, named, "", value, cue=True, former=_value(" ".join(former)))
+    if former:
+        yield change
+        for each in {tuple(subject): None, tuple(about): None}:
+            yield replace(change, entity=" ".join(each), attribute=ANY, holds=MANY, guess=True)
+        return
     if entity or about[-1] in ATTRIBUTES:
-        yield Claim(entity, named, qualifiers, value, cue=True, former=was)
-    loose = Claim(" ".join(about), "", "", value, cue=True, former=was, guess=True)
-    timed = _is_value(" ".join(new))
-    moved = (
+        yield replace(change, qualifiers=qualifiers)
+    places = (
         ("residence", "location", "host", "store") if tokens[at] in ("moved", "relocated", "migrated") else ()
     )
-    for attribute in ("schedule", "end", "start") if timed else moved:
-        yield replace(loose, attribute=attribute)
-    if was:  # it is known by the value that it had
-        yield replace(loose, attribute="is", holds=MANY)
-        if qualifiers:
-            yield replace(loose, entity=entity, attribute=named, holds=MANY)
-    for each in () if timed else (subject, about):
-        yield replace(loose, entity=" ".join(each), attribute="tool", qualifiers=qualifiers, holds=MANY)
+    for attribute in ("schedule", "end", "start") if _is_value(" ".join(new)) else places:
+        yield replace(change, entity=" ".join(about), attribute=attribute, guess=True)
 
 
 def _stated(tokens: Sequence[str]) -> Iterator[Claim]:
@@ -370,7 +376,7 @@ def _qualified(rest: Sequence[str]) -> tuple[list[str], str]:
 
 def _is_value(text: str) -> bool:
     values = cached_values(text)
-    return bool(values.numbers or values.dates or values.names) and len(text.split()) < 5
+    return bool(values.numbers or values.dates) and len(text.split()) < 5
 
 
 def _entity(phrase: str, speaker: str) -> str | None:

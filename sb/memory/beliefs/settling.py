@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from sb.kernel.contradiction_ledger import Weight, contradiction_id, supersedes
-from sb.memory.beliefs.claims import BETWEEN, Claim, claims_of, given_claim
+from sb.memory.beliefs.claims import ANY, BETWEEN, Claim, claims_of, given_claim
 from sb.memory.beliefs.revision import Revision
 from sb.memory.gate.worth import Other
 from sb.memory.record_writer import RecordWriter
@@ -75,11 +75,18 @@ class _Incoming:
         for claim, found in zip(claims, rivals, strict=True):
             if claim.guess and guessed and not found:
                 continue  # it was about another attribute
-            document = {"holds": claim.holds, "denied": claim.denied}
-            number = store.add(self._execute, row["id"], row["place"], claim.key, claim.value, document)
+            if claim.attribute == ANY:
+                for rival in found:
+                    self._against(claim, self._saved(claim, rival.key), [rival], collapse)
+                continue
+            number = self._saved(claim, claim.key)
             if found:
                 self._against(claim, number, found, collapse)
             guessed = guessed or claim.guess  # the first guess is kept if none is known
+
+    def _saved(self, claim: Claim, key: str) -> int:
+        document = {"holds": claim.holds, "denied": claim.denied}
+        return self._store.add(self._execute, self._row["id"], self._row["place"], key, claim.value, document)
 
     def mark(self, earlier: int, key: str) -> None:
         """Mark an earlier record and this one as contradicting each other."""
@@ -90,7 +97,12 @@ class _Incoming:
         self._note(MARKED, key, *sides)
 
     def _rivals(self, claim: Claim) -> list[StoredClaim]:
-        found = self._store.of_key(claim.key, self._row["place"], self._row["agent"])
+        key, place, agent = claim.key, self._row["place"], self._row["agent"]
+        if claim.attribute != ANY:
+            found = self._store.of_key(key, place, agent)
+        else:
+            found = self._store.of_entity(key.removesuffix(ANY), place, agent)
+            found = [item for item in found if claim.replaces(restored(item))]
         return [item for item in found if item.record != self._row["id"]]
 
     def _against(self, claim: Claim, number: int, rivals: Sequence[StoredClaim], collapse: bool) -> None:
@@ -105,12 +117,12 @@ class _Incoming:
             replaces = claim.replaces(other)
             weights = _weights((self._row, row), trust)
             if replaces and collapse and supersedes(*weights) and (uid := self._superseded(row, claim)):
-                self._note(SUPERSEDED_BY, claim.key, rival.id, number, winner=number, collapses=f'["{uid}"]')
+                self._note(SUPERSEDED_BY, rival.key, rival.id, number, winner=number, collapses=f'["{uid}"]')
             elif replaces or claim.competes(other):
                 competing.append(rival)
         if competing:
             many = self._store.opened_by(self._row["agent"]) >= MOST_OPEN
-            self._note(MARKED if many else OPEN, claim.key, competing[0].id, number)
+            self._note(MARKED if many else OPEN, competing[0].key, competing[0].id, number)
 
     def _superseded(self, loser: Row, claim: Claim) -> str:
         """Let the new record take the place of one; returns the id of the event.

@@ -72,11 +72,22 @@ class ClaimStore:
         if place is None:
             sql = f"{_CLAIM} WHERE k.key = ? AND k.place IS NULL AND k.stands ORDER BY k.id DESC LIMIT ?"
             return [StoredClaim(*row) for row in self._database.query(sql, (key, most))]
+        return self.of_entity(key, place, agent, most, end=key)
+
+    def of_entity(
+        self, begins: str, place: int, agent: str = "", most: int = 50, *, end: str = ""
+    ) -> list[StoredClaim]:
+        """The standing claims of memories whose keys begin so, in the same order.
+
+        Args:
+            end: the last key, by default the last that begins so.
+        """
         sql = (
-            f"{_CLAIM} JOIN records AS r ON r.id = k.record WHERE k.key = ? AND k.place = ? AND r.state = 'active'"
-            " AND k.stands ORDER BY r.agent <> ?, k.id LIMIT ?"
+            f"{_CLAIM} JOIN records AS r ON r.id = k.record WHERE k.key BETWEEN ? AND ? AND k.place = ?"
+            " AND r.state = 'active' AND k.stands ORDER BY r.agent <> ?, k.id LIMIT ?"
         )
-        return [StoredClaim(*row) for row in self._database.query(sql, (key, place, agent, most))]
+        last = end or begins + "\U0010ffff"
+        return [StoredClaim(*row) for row in self._database.query(sql, (begins, last, place, agent, most))]
 
     def claims(self, numbers: Sequence[int]) -> dict[int, StoredClaim]:
         """These claims, by number."""
