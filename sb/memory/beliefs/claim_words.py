@@ -37,6 +37,8 @@ _RELATIONS = """
     manager | one | reports to, report to, is managed by, is run by, is led by
     maintainer | replaceable | is maintained by
     representative | one | is represented by
+    namesake | one | is named after
+    producer | one | is produced by, is published by, was directed by, was composed by
     host | one | runs on, run on, is hosted on, is hosted at, is hosted in, is hosted by, is deployed to, is deployed on, is running on
     store | one | is stored in, is kept in, are stored in, are kept in, stores its data in
     port | one | listens on, listen on, listens on port, is exposed on, is exposed on port, runs on port
@@ -82,7 +84,7 @@ AMOUNTS: Final = frozenset(
 CHANGES: Final = frozenset(
     "changed moved switched migrated raised lowered increased decreased reduced bumped upgraded downgraded renamed"
     " rescheduled postponed extended shortened set reset updated replaced rotated dropped cut transitioned relocated"
-    " transferred promoted converted pushed shifted swapped grew rose fell went ported".split()
+    " transferred promoted converted pushed shifted swapped grew rose fell went ported slipped".split()
 )
 # An update's words that add nothing else. `no longer`, `used to` and the like also negate.
 CUES: Final = (

@@ -56,7 +56,7 @@ _SHORT = {
 }  # fmt: skip
 _IN_BRACKETS = re.compile(r"\s*\([^)]*\)")
 _LABEL = re.compile(r"^(?:breaking change|\*\*[^*]{1,30}\*\*|note|fyi): ")
-_WHERE = re.compile(r"^(?:in|on|at|for|with) [^,]{1,40}, ")
+_WHERE = re.compile(r"^(?:(?:in|on|at|for|with) [^,]{1,40}|additionally|also|finally), ")
 _JOINED = re.compile(r"(?<=[^\W\d])[-_/.:](?=[^\W\d])")  # `Ctrl-A` is one word
 _MONTH = re.compile(rf"\b(?:{'|'.join(MONTHS)})\b")
 _CUE = re.compile(r"\b(?:" + "|".join(CUES) + r")\b")
@@ -225,7 +225,7 @@ def _changed(tokens: Sequence[str], hedges: frozenset[str]) -> Iterator[Claim]:
     if not at or "to" not in tokens[at:]:
         return
     to = at + tokens[at:].index("to")
-    if not hedges.isdisjoint(tokens[:to]):
+    if not hedges.isdisjoint(tokens[:to]) or not {"if", "unless"}.isdisjoint(tokens):
         return
     subject = [token for token in tokens[:at] if token not in ("was", "were", *_BE)]
     middle, new, former = list(tokens[at + 1 : to]), list(tokens[to + 1 :]), list[str]()

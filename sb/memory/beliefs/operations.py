@@ -12,6 +12,7 @@ from sb.memory.beliefs.closure import Lineage
 from sb.memory.beliefs.collapses import Collapse, Reverted, collapses, revert
 from sb.memory.beliefs.conflicts import Conflict, conflicts, find_conflict, resolve, take_back
 from sb.memory.beliefs.revision import Revision, check_correctable, replace
+from sb.memory.beliefs.settling import relate_contradiction
 from sb.memory.operations import Operations
 from sb.memory.space import ID_PREFIX
 from sb.memory.views import Memory
@@ -141,6 +142,22 @@ class Beliefs(Operations):
         """Show one conflict with both sides; raises NotFoundError if none of that id is in view."""
         ledger = self.writer.record_writer.is_operator
         return find_conflict(self.space, conflict, self.writer.places(), ledger=ledger)
+
+    def report_conflict(self, first: str, second: str) -> Conflict:
+        """Open a conflict between two memories, as a person or a model judges; neither is superseded by that.
+
+        Raises:
+            NotFoundError: one of them is not there. DeniedError: this agent may not write there. ValueError: they do not stand
+                in one scope, for the same readers.
+        """
+        earlier, later = self._changeable_row(first), self._changeable_row(second)
+        if earlier["id"] == later["id"] or earlier["place"] != later["place"]:
+            raise ValueError(f"{first} and {second} are not two memories of one scope")
+        keeper = self.writer.record_writer
+        keeper.check_right(later["place"])
+        with self.space.database.write() as execute:
+            uid = relate_contradiction(keeper, execute, earlier, later, OPEN)
+        return self.conflict(uid)
 
     def resolve_conflict(self, conflict: str, winner: str, reason: str) -> Conflict:
         """Settle a conflict: one side stands, and the others are superseded as by `correct`.

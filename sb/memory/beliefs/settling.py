@@ -48,7 +48,15 @@ def mark_contradicted(keeper: RecordWriter, execute: Execute, row: Row, others: 
     known = keeper.space.records.known(denied)
     for other in denied:
         if known[other]["state"] == ACTIVE and not keeper.space.claims.contested(row["id"]):
-            _Incoming(keeper, execute, row).mark(known[other]["id"], f"{other} {row['uid']}")
+            relate_contradiction(keeper, execute, known[other], row, MARKED)
+
+
+def relate_contradiction(
+    keeper: RecordWriter, execute: Execute, earlier: Row, later: Row, status: str
+) -> str:
+    """Let two records contradict each other without a key that both have; returns the id of the conflict."""
+    incoming = _Incoming(keeper, execute, later)
+    return incoming.pair(earlier["id"], f"{earlier['uid']} {later['uid']}", status)
 
 
 def read_claims(row: Row) -> list[Claim]:
@@ -88,13 +96,13 @@ class _Incoming:
         document = {"holds": claim.holds, "denied": claim.denied}
         return self._store.add(self._execute, self._row["id"], self._row["place"], key, claim.value, document)
 
-    def mark(self, earlier: int, key: str) -> None:
-        """Mark an earlier record and this one as contradicting each other."""
+    def pair(self, earlier: int, key: str, status: str) -> str:
+        """Let an earlier record and this one contradict each other; returns the id of the conflict."""
         sides = [
             self._store.add(self._execute, record, self._row["place"], key, "", {})
             for record in (earlier, self._row["id"])
         ]
-        self._note(MARKED, key, *sides)
+        return self._note(status, key, *sides)
 
     def _rivals(self, claim: Claim) -> list[StoredClaim]:
         key, place, agent = claim.key, self._row["place"], self._row["agent"]
@@ -121,8 +129,7 @@ class _Incoming:
             elif replaces or claim.competes(other):
                 competing.append(rival)
         if competing:
-            many = self._store.opened_by(self._row["agent"]) >= MOST_OPEN
-            self._note(MARKED if many else OPEN, competing[0].key, competing[0].id, number)
+            self._note(OPEN, competing[0].key, competing[0].id, number)
 
     def _superseded(self, loser: Row, claim: Claim) -> str:
         """Let the new record take the place of one; returns the id of the event.
@@ -138,8 +145,10 @@ class _Incoming:
         revision.apply(self._execute, self._row, self._row["session"])
         return revision.uid
 
-    def _note(self, status: str, key: str, earlier: int, later: int, **more: Any) -> None:
+    def _note(self, status: str, key: str, earlier: int, later: int, **more: Any) -> str:
         now = self._space.clock.now()
+        if status == OPEN and self._store.opened_by(self._row["agent"]) >= MOST_OPEN:
+            status = MARKED
         settled = {"settled_at": now, "settled_by": self._row["agent"]} if status == SUPERSEDED_BY else {}
         uid = contradiction_id(self._space.clock, self._space.ids)
         self._store.open(
@@ -149,6 +158,7 @@ class _Incoming:
                 "status": status, "opened_by": self._row["agent"], **settled, **more,
             },
         )  # fmt: skip
+        return uid
 
 
 def restored(stored: StoredClaim) -> Claim:
