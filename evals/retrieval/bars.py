@@ -74,18 +74,18 @@ def compared(
         conversations: of LoCoMo, if at hand.
         vectors: whether there is an embedder. tidied: whether housekeeping has been there.
     """
-    kept = partial(Store, vectors=vectors, tidied=tidied)
+    store_of = partial(Store, vectors=vectors, tidied=tidied)
     if conversations:
-        yield _alone("people's chats", held_out(conversations), kept)
-    yield _alone("assistant chats", held_out(chats_of_records()), kept)
+        yield _alone("people's chats", held_out(conversations), store_of)
+    yield _alone("assistant chats", held_out(chats_of_records()), store_of)
     if conversations:
-        yield _alone("told assistants", held_out(chats_of_people(conversations), each=2), kept)
+        yield _alone("told assistants", held_out(chats_of_people(conversations), each=2), store_of)
     noted = load_agent_records()
-    store = kept(noted[0].rows)
+    store = store_of(noted[0].rows)
     for kind, corpora in sorted(_by_category(held_out(noted)).items()):
         yield _in_one(kind, store, corpora)
     documents = load_documents()
-    yield _in_one("document", kept(documents[0].rows), held_out(documents))
+    yield _in_one("document", store_of(documents[0].rows), held_out(documents))
 
 
 def report(conversations: Sequence[Corpus] = (), *, vectors: bool = True) -> Iterator[str]:
@@ -106,9 +106,9 @@ def _by_category(corpora: Iterable[Corpus]) -> Mapping[str, list[Corpus]]:
     return found
 
 
-def _alone(kind: str, corpora: Sequence[Corpus], kept: Callable[[Sequence[Row]], Store]) -> Compared:
+def _alone(kind: str, corpora: Sequence[Corpus], store_of: Callable[[Sequence[Row]], Store]) -> Compared:
     """Each corpus in a store of its own."""
-    parts = [_in_one(kind, kept(corpus.rows), [corpus]) for corpus in corpora]
+    parts = [_in_one(kind, store_of(corpus.rows), [corpus]) for corpus in corpora]
     return Compared(
         kind,
         Places([place for part in parts for place in part.found.places]),

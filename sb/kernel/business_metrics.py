@@ -9,7 +9,7 @@ from sb.base.intervals import wilson
 from sb.base.text import nearest
 from sb.base.values.frozen import frozen
 from sb.errors import UsageError
-from sb.kernel.agent_charter import UNSTATED
+from sb.kernel.agent_charter.charter import UNSTATED
 
 CSAT = (1.0, 5.0)  # the scale of satisfaction, from worst to best
 
@@ -38,7 +38,7 @@ class Rate:
 
 @frozen
 class BusinessOutcome:
-    """What one piece of work was worth; None of each where that is not known.
+    """Worth of one piece of work; None of each where that is not known.
 
     Args:
         intent: what it was for. version: of the agent's release.

@@ -338,7 +338,6 @@ def result_guards(config: Config, log: EventLog, refusal: ScopeRefusal | None = 
         except Exception as error:  # noqa: BLE001 - whatever it is, the result goes out, and says so
             outcome.warning = "\n".join(filter(None, (outcome.warning, unreadable(error))))
 
-    vars(remind)["of_failures"] = True
     return [*guards, remind]
 
 

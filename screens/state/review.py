@@ -149,7 +149,7 @@ def versions(found: Reviewed, chosen: int) -> Document:
 
 
 def _evidence(side: Side) -> str:
-    """Who says a side, and what speaks for it, on one line."""
+    """The speaker of a side and its evidence, on one line."""
     made = f", made from {', '.join(side.sources)}" if side.sources else ""
     sure = "" if side.confidence is None else f", confidence {side.confidence:.2f} of {side.evidence or 0:g}"
     return f"{side.source}, {iso(side.at)[:16]}Z, trust {side.trust or 0:.2f}{sure}{made}"

@@ -54,12 +54,12 @@ def _tie(runtime: Runtime, ledger: ContradictionLedger) -> Check:
         ledger.record(LedgerClaim("acme", "chair", value, source, at=_AT))
     values = sorted(claim.value for claim in ledger.current("acme", "chair"))
     scope = "project:tie"
-    ids = {
+    memories = {
         name: runtime.brain(name, scope=scope).remember(f"The deadline is in {day}")
         for name, day in (("ada", "May"), ("eve", "June"))
     }
     reader = runtime.brain("carol", scope=scope)
-    marked = {reader.get(uid).conflict for uid in ids.values()}
+    marked = {reader.get(uid).conflict for uid in memories.values()}
     statuses = [conflict.status for conflict in reader.conflicts()]
     ok = values == ["Ann", "Ben"] and statuses == ["open"] and len(marked) == 1 and "" not in marked
     return Check(

@@ -71,12 +71,12 @@ def autonomy_boundary(h: Harness) -> Iterator[Check]:
 def _never_raised(name: str, state: AutonomyState) -> Check:
     """A state frozen at DRAFT may fall, and rises only once it is unfrozen."""
     best = compute_autonomy(_GOOD)
-    kept = state.reconsider(best)
+    still = state.reconsider(best)
     lowered = state.reconsider(compute_autonomy(_all(0.0)))
     state.unfreeze()
     raised = state.reconsider(best)
-    right = (kept, lowered, raised) == (_DRAFT, AutonomyMode.READ, _AUTO)
-    return Check(name, right, f"AutonomyState.reconsider: frozen {kept}, then {lowered}; unfrozen {raised}")
+    right = (still, lowered, raised) == (_DRAFT, AutonomyMode.READ, _AUTO)
+    return Check(name, right, f"AutonomyState.reconsider: frozen {still}, then {lowered}; unfrozen {raised}")
 
 
 def promotion(h: Harness) -> Iterator[Check]:

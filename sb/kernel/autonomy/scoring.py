@@ -54,7 +54,7 @@ _REVERSIBILITY = {
 
 @frozen
 class AutonomySignals:
-    """What is known of an agent in a task, each from 0 to 1.
+    """Signals of an agent in a task, each from 0 to 1.
 
     Args:
         evidence_confidence: how well its claims rest on sources. policy_confidence: how surely policy permits the task.

@@ -196,9 +196,9 @@ def resolve(
         collapses = []
         for claim in losing if chosen else ():
             revision = Revision(keeper, rows[claim.record or 0], why, brought=False)
-            if held := revision.look(rows[chosen[0].record or 0]).held:
+            if refusal := revision.look(rows[chosen[0].record or 0]).held:
                 raise DeniedError(
-                    f"{item.uid} is not resolved: {held}", "ask an operator, or lift its protection"
+                    f"{item.uid} is not resolved: {refusal}", "ask an operator, or lift its protection"
                 )
             revision.apply(execute, rows[chosen[0].record or 0])
             collapses.append(revision.uid)
