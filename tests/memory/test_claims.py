@@ -324,3 +324,13 @@ def test_texts_that_deny_each_other_are_marked_and_wait_for_nobody(agents: Agent
         assert brain.get(first).conflict == brain.get(second).conflict != ""
         assert not brain.conflicts()
         assert [conflict.status for conflict in brain.conflicts("marked")] == ["marked"]
+
+
+def test_who_saves_an_update_is_told_what_it_did(agents: Agents) -> None:  # noqa: F811
+    with agents.brain("ann") as ann, agents.brain("ben") as ben:
+        old = ann.remember("The staging port is 8080")
+        assert ann.consequences(old) == []
+        (line,) = ann.consequences(ann.remember("The staging port is now 9090"))
+        assert line.startswith(f"{old} is superseded: sb memory revert col_")
+        (line,) = ben.consequences(ben.remember("The staging port is 7070"))
+        assert "contradicts it: sb memory conflicts show cfl_" in line

@@ -12,25 +12,8 @@ from functools import cache
 from typing import NamedTuple
 
 from sb.base.values.frozen import frozen
-from sb.memory.beliefs.claim_words import (
-    AMOUNTS,
-    ATTRIBUTES,
-    CHANGES,
-    CUES,
-    ENDED,
-    HEDGES,
-    LONGEST_VERB,
-    MANY,
-    ONE,
-    OPENERS,
-    RELATIONS,
-    REPLACEABLE,
-    SHARED,
-    STANCES,
-    STATES,
-    TITLES,
-    VAGUE,
-)
+from sb.memory.beliefs import claim_words as known
+from sb.memory.beliefs.claim_words import MANY, ONE, REPLACEABLE
 from sb.memory.gate.likeness import cached_values
 from sb.memory.ranking.terms import MONTHS, stem, words
 
@@ -59,9 +42,9 @@ _LABEL = re.compile(r"^(?:breaking change|\*\*[^*]{1,30}\*\*|note|fyi): ")
 _WHERE = re.compile(r"^(?:(?:in|on|at|for|with) [^,]{1,40}|additionally|also|finally), ")
 _JOINED = re.compile(r"(?<=[^\W\d])[-_/.:](?=[^\W\d])")  # `Ctrl-A` is one word
 _MONTH = re.compile(rf"\b(?:{'|'.join(MONTHS)})\b")
-_CUE = re.compile(r"\b(?:" + "|".join(CUES) + r")\b")
-_OPENER = re.compile(OPENERS + r"[,:]?\s+")
-_ENDED = re.compile(r"\b(?:" + "|".join(ENDED) + r")\b")
+_CUE = re.compile(r"\b(?:" + "|".join(known.CUES) + r")\b")
+_OPENER = re.compile(known.OPENERS + r"[,:]?\s+")
+_ENDED = re.compile(r"\b(?:" + "|".join(known.ENDED) + r")\b")
 _ANY_MORE = re.compile(r"\b(?:anymore|any more|any longer)\b")
 _LEFT = re.compile(
     r"^(.{1,60}?) (?:has )?(?:left|quit|resigned(?: from)?|retired(?: from)?|stepped down(?: as| from)?)(?: (.{1,60}))?$"
@@ -173,7 +156,7 @@ def _of_sentence(sentence: str, speaker: str) -> Iterator[Claim]:
     tokens = read.tokens
     if not 2 <= len(tokens) <= _LONGEST_SENTENCE:
         return
-    hedges = HEDGES - {"may"} if " May" in sentence else HEDGES  # the month
+    hedges = known.HEDGES - {"may"} if " May" in sentence else known.HEDGES  # the month
     plain = (*_ended(" ".join(tokens)), *_stated(tokens)) if hedges.isdisjoint(tokens) else ()
     for claim in (*_changed(tokens, hedges), *plain):
         entity = _entity(claim.entity, speaker)
@@ -221,7 +204,7 @@ def _ended(sentence: str) -> Iterator[Claim]:
 
 def _changed(tokens: Sequence[str], hedges: frozenset[str]) -> Iterator[Claim]:
     """Something changed, was moved or raised, from a value to another one."""
-    at = next((at for at, token in enumerate(tokens) if token in CHANGES), 0)
+    at = next((at for at, token in enumerate(tokens) if token in known.CHANGES), 0)
     if not at or "to" not in tokens[at:]:
         return
     to = at + tokens[at:].index("to")
@@ -251,7 +234,7 @@ def _changed(tokens: Sequence[str], hedges: frozenset[str]) -> Iterator[Claim]:
         for each in {tuple(subject): None, tuple(about): None}:
             yield replace(change, entity=" ".join(each), attribute=ANY, holds=MANY, guess=True)
         return
-    if entity or about[-1] in ATTRIBUTES:
+    if entity or about[-1] in known.ATTRIBUTES:
         yield replace(change, qualifiers=qualifiers)
     places = (
         ("residence", "location", "host", "store") if tokens[at] in ("moved", "relocated", "migrated") else ()
@@ -264,18 +247,18 @@ def _stated(tokens: Sequence[str]) -> Iterator[Claim]:
     """Something is, has or does something."""
     starts = range(1 + (tokens[0] in _ARTICLES), min(len(tokens) - 1, _LONGEST_ENTITY + 2))
     for at in starts:
-        for size in range(min(LONGEST_VERB, len(tokens) - at - 1), 0, -1):
-            if (relation := RELATIONS.get(tuple(tokens[at : at + size]))) is not None:
+        for size in range(min(known.LONGEST_VERB, len(tokens) - at - 1), 0, -1):
+            if (relation := known.RELATIONS.get(tuple(tokens[at : at + size]))) is not None:
                 yield from _related(tokens[:at], *relation, tokens[at + size :])
                 return
-        if tokens[at] in STANCES:
-            about, denied = STANCES[tokens[at]]
+        if tokens[at] in known.STANCES:
+            about, denied = known.STANCES[tokens[at]]
             yield Claim(" ".join(tokens[:at]), about, _value(" ".join(tokens[at + 1 :])), "yes", bool(denied))
             return
         if tokens[at] in _BE:
             yield from _is(tokens[:at], tokens[at + 1 :])
             return
-    at = next((at for at in starts if tokens[at] in AMOUNTS), 0)
+    at = next((at for at in starts if tokens[at] in known.AMOUNTS), 0)
     if at:
         yield from _amount(tokens[:at], tokens[at], tokens[at + 1 :])
 
@@ -295,12 +278,12 @@ def _is(subject: Sequence[str], rest: Sequence[str]) -> Iterator[Claim]:
     if not spoken:
         return
     text = " ".join(rest)
-    title = next((token for token in spoken[:4] if token in TITLES), "")
+    title = next((token for token in spoken[:4] if token in known.TITLES), "")
     link = next((at for at, token in enumerate(spoken) if token in _LINKS), len(spoken))
     owned = _owned(subject)
     if owned is not None:
         rest, qualifiers = _qualified(rest)
-        holds = REPLACEABLE if owned[1].split()[-1] in SHARED else ONE
+        holds = REPLACEABLE if owned[1].split()[-1] in known.SHARED else ONE
         yield Claim(*owned, qualifiers, _value(" ".join(rest)), holds=holds)
     elif title and title in spoken[:link]:
         where = _folded(" ".join(spoken[link + 1 :]))
@@ -309,7 +292,7 @@ def _is(subject: Sequence[str], rest: Sequence[str]) -> Iterator[Claim]:
             yield Claim(" ".join(subject), "employer", "", _value(where), holds=REPLACEABLE)
         if rest[0] not in ("a", "an"):
             yield Claim(where, " ".join(spoken[:link]), "", _value(" ".join(subject)), holds=REPLACEABLE)
-    elif subject[-1] in ATTRIBUTES or _is_value(text):
+    elif subject[-1] in known.ATTRIBUTES or _is_value(text):
         rest, qualifiers = _qualified(rest)
         yield Claim(*_attribute(subject), qualifiers, _value(" ".join(rest)))
     elif len(spoken) == 1 and spoken[0] in _states():
@@ -386,7 +369,7 @@ def _entity(phrase: str, speaker: str) -> str | None:
         plain = [*(_plain(speaker) or ["user"]), *plain[1:]]
     if plain and plain[0] == "our":
         plain[0] = "we"
-    return None if plain and plain[0] in VAGUE else " ".join(plain)
+    return None if plain and plain[0] in known.VAGUE else " ".join(plain)
 
 
 def _plain(text: str) -> list[str]:
@@ -408,5 +391,5 @@ def _value(text: str) -> str:
 @cache
 def _states() -> dict[str, str]:
     """Words of a state, and the group of opposites that each is in."""
-    groups = "|".join(STATES.split()).split("|")
+    groups = "|".join(known.STATES.split()).split("|")
     return {word: re.sub("[/,]", " or ", group) for group in groups for word in re.split("[/,]", group)}

@@ -17,6 +17,7 @@ from sb.memory.operations import Operations
 from sb.memory.space import ID_PREFIX
 from sb.memory.views import Memory
 from sb.store.records.claims import OPEN
+from sb.store.records.collapses import STANDING
 from sb.store.records.columns import Row
 from sb.store.records.consent import PEOPLE
 from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
@@ -137,6 +138,25 @@ class Beliefs(Operations):
         """
         ledger = self.writer.record_writer.is_operator
         return conflicts(self.space, self.writer.places(), statuses or (OPEN,), ledger=ledger)
+
+    def consequences(self, record: str) -> list[str]:
+        """Say what a memory superseded by what it claims, and in which conflict it is, one line each."""
+        row = self.space.records.find(record)
+        if row is None:
+            return []
+        events = [event for event in self.space.collapses.of_winner(row["id"], STANDING) if not event.brought]
+        fallen = {
+            item["id"]: item["uid"] for item in self.space.records.rows([event.loser for event in events])
+        }
+        lines = [
+            f"{fallen[event.loser]} is superseded: sb memory revert {event.uid} takes that back"
+            for event in events
+        ]
+        conflict = self.space.claims.contested(row["id"])
+        return [
+            *lines,
+            *([f"another memory contradicts it: sb memory conflicts show {conflict}"] if conflict else []),
+        ]
 
     def conflict(self, conflict: str) -> Conflict:
         """Show one conflict with both sides; raises NotFoundError if none of that id is in view."""
