@@ -90,6 +90,7 @@ def test_an_update_supersedes_and_can_be_reverted(old: str, new: str, agents: Ag
         assert not more
         brain.revert(event.id)
         assert {*hits(brain, old)} == {old, new}
+        assert [conflict.about for conflict in brain.conflicts()]  # nobody has decided now
 
 
 @rows("old, new", STAND)

@@ -87,13 +87,9 @@ CHANGES: Final = frozenset(
     " transferred promoted converted pushed shifted swapped grew rose fell went ported slipped".split()
 )
 # An update's words that add nothing else. `no longer`, `used to` and the like also negate.
-CUES: Final = (
-    "from now on", "as of now", "as of today", "these days", "nowadays", "now", "instead", "is back to",
-)  # fmt: skip
+CUES: Final = ("from now on", "as of now", "as of today", "these days", "nowadays", "now", "instead")
 OPENERS: Final = r"(?:update|(?:no, )?i meant|correction|change of plans?|scratch that|actually|as of [^,:]+|since [^,:]+|starting [^,:]+|effective [^,:]+)"
-ENDED: Final = (
-    "no longer", "not anymore", "not any more", "not any longer", "used to",
-)  # fmt: skip
+ENDED: Final = ("no longer", "used to")
 # What is planned, supposed, asked or told of others is no claim.
 HEDGES: Final = frozenset(
     "if unless whether should would could might may will wont shall maybe perhaps probably possibly plans planning wants"

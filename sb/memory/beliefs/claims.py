@@ -18,8 +18,7 @@ from sb.memory.gate.likeness import cached_values
 from sb.memory.ranking.terms import MONTHS, stem, words
 
 MOST_CHARACTERS, _MOST_SENTENCES, _MOST_CLAIMS = 400, 3, 6  # of a text that has claims
-_LONGEST_SENTENCE, _LONGEST_KEY, _LONGEST_ENTITY = 30, 120, 7  # tokens, characters, words
-_LONGEST_VALUE = 5  # words of what something is
+_LONGEST_SENTENCE, _LONGEST_KEY, _LONGEST_ENTITY, _LONGEST_VALUE = 30, 120, 7, 5  # tokens, characters, words
 ANY = "*"  # the attribute that had a former value
 BETWEEN = " · "  # the parts of a key
 _SENTENCES = re.compile(r"(?<=[.!;])\s+|\n+")
@@ -49,12 +48,8 @@ _ANY_MORE = re.compile(r"\b(?:anymore|any more|any longer)\b")
 _LEFT = re.compile(
     r"^(.{1,60}?) (?:has )?(?:left|quit|resigned(?: from)?|retired(?: from)?|stepped down(?: as| from)?)(?: (.{1,60}))?$"
 )
-_COMPANY = re.compile(
-    r"^(?:(?:the|her|his|their|our) )?(?:company|firm|team|job|position|role|organi[sz]ation|startup)$"
-)
-_REPLACED = re.compile(
-    r"^(.{1,60}?) (?:has |have )?replaced (.{1,60}?) (?:with|by) (.{1,60}?)(?: (for .{1,40}))?$"
-)
+_COMPANY = re.compile(r"^(?:(?:the|her|his|their|our) )?(?:company|firm|team|job|position|role|startup)$")
+_REPLACED = re.compile(r"^(.{1,60}?) (?:has |have )?replaced (.{1,60}?) (?:with|by) (.{1,60}?)(?: for .*)?$")
 
 
 @frozen

@@ -32,6 +32,7 @@ from sb.store.records.claims import (
     Contradiction,
     StoredClaim,
 )
+from sb.store.records.collapses import STANDING
 from sb.store.records.columns import ACTIVE, ERASED, Row
 
 BELIEF, CLAIM, SYNC = "belief", "claim", "sync"
@@ -244,7 +245,9 @@ def take_back(keeper: RecordWriter, uid: str, reason: str, places: Collection[in
     if item.status not in (RESOLVED, SUPERSEDED_BY) and not (item.status == DISMISSED and item.settled_by):
         raise CheckFailed(f"{item.uid} is {item.status}, so that there is nothing to revert")
     for collapse in orjson.loads(item.collapses):
-        revert(keeper, collapse, places, reason)
+        event = space.collapses.find(collapse)
+        if event is not None and event.status == STANDING:  # else it was taken back by itself
+            revert(keeper, collapse, places, reason)
     with space.database.write() as execute:
         changes: dict[str, Any] = {"winner": None, "collapses": "[]"}
         space.claims.settle(execute, item.id, REVERTED, space.clock.now(), keeper.agent, **changes)

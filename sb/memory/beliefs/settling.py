@@ -109,7 +109,8 @@ class _Incoming:
         if claim.attribute != ANY:
             found = self._store.of_key(key, place, agent)
         else:
-            found = self._store.of_entity(key.removesuffix(ANY), place, agent)
+            entity = key.removesuffix(ANY)
+            found = self._store.of_keys(entity, entity + "\U0010ffff", place, agent)
             found = [item for item in found if claim.replaces(restored(item))]
         return [item for item in found if item.record != self._row["id"]]
 
