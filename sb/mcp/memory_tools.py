@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any, Literal
 
+from mcp_types import CallToolResult
 from pydantic import Field
 
-from sb.mcp.answers import Notice, Remembered, Saved, hit_answers, memory_answer, when
+from sb.mcp.answers import Notice, Remembered, Saved, hit_answers, in_words, memory_answer, when
 from sb.mcp.desk import AgentDesk
 from sb.mcp.toolsets import Offer, Toolset
 from sb.memory import Brain
@@ -88,7 +89,8 @@ class MemoryTools:
         start."""
         with self._desk().memory() as brain:
             package = brain.orient(project=project or None, query=about or None, token_budget=max_tokens)
-            return package.as_text()
+        self._desk().oriented = True
+        return package.as_text()
 
     def search(
         self,
@@ -98,7 +100,7 @@ class MemoryTools:
         kinds: Annotated[list[str] | None, Field(description="Only these, such as decision.")] = None,
         context: Annotated[int, Field(ge=0, le=3, description="Neighbours of each hit, in its session.")] = 0,
         history: Annotated[bool, Field(description="Also what was superseded, last.")] = False,
-    ) -> list[Remembered]:
+    ) -> Annotated[CallToolResult, list[Remembered]]:
         """Search what is remembered, by words and by meaning; the best match comes first. Search before you ask the user
         what they told an agent earlier."""
         more: dict[str, Any] = {"kinds": kinds} if kinds else {}
@@ -106,11 +108,15 @@ class MemoryTools:
             hits = brain.search(
                 query, limit, project=project or None, context=context, history=history, **more
             )
+            scope = f"project {project}" if project else brain.scope
+        words = "" if hits else f"Nothing is remembered of this in {scope}. Try other words."
+        if not (project or self._desk().oriented):
+            words = f"orient was not called yet, so only {scope} was searched. Call orient with your project."
         found: dict[str, Remembered] = {}
         for hit in hits:
             for memory in (*hit.before, hit, *hit.after):
                 found.setdefault(memory.id, memory_answer(memory))
-        return list(found.values()) if context else hit_answers(hits)
+        return in_words(list(found.values()) if context else hit_answers(hits), words)
 
     def remember(
         self,

@@ -9,6 +9,16 @@ from typing import Any
 from sb.base.values.frozen import frozen
 from sb.protocols.types.vocabulary import CHARACTERS_PER_TOKEN, TOKEN_MARGIN
 
+# Sources whose words are not the writing agent's own.
+_VOICES: Mapping[str, str] = {
+    "user-written": "a person",
+    "tool-output": "a tool",
+    "mcp-result": "a tool",
+    "web-page": "a web page",
+    "ingested-document": "a document",
+    "import": "an import",
+}
+
 
 class View(Mapping[str, Any]):
     """A dataclass whose fields are also the keys of a mapping."""
@@ -93,6 +103,11 @@ class Memory(View):
         """The title of a decision, the name of an entity, else the first line."""
         named = self.details.get("title") or self.details.get("name")
         return str(named or self.content.partition("\n")[0])
+
+    @property
+    def voice(self) -> str:
+        """Whose words these are: a person's, a tool's or another source's, else those of the agent, by name."""
+        return _VOICES.get(self.source_type) or (f"agent {self.agent_id}" if self.agent_id else "an agent")
 
     def __str__(self) -> str:
         return self.title

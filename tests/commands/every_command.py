@@ -359,7 +359,8 @@ def selves(sb: Session, folder: Path) -> None:
     for line in ("search tests", "load", "status"):
         sb(f"entity {line} --agent scribe")
     sb("stack create research")
-    for line in ("list", "show default", "search default tests", "load default", "maintain default"):
+    shown = "list", "show default", "search default tests", "load default", "maintain default"
+    for line in (*shown, "make default summary 2020s"):
         sb(f"stack {line}")
     sb("stack export default s.db")
     sb(f"entity {drive} 0.9")

@@ -227,11 +227,25 @@ def is_alive(folder: Path) -> bool:
         return True
     own = os.stat("/proc/self/ns/mnt").st_ino
     needle = f" {mount_point(folder)} ".encode(errors="surrogateescape")
-    return processes.is_any(
-        lambda: [
-            (name, _state(f"/proc/{name}", own, needle)) for name in filter(str.isdigit, os.listdir("/proc"))
+
+    def listing() -> list[tuple[str, str]]:
+        return [
+            (name, _state(f"/proc/{name}", own, needle)) for name in os.listdir("/proc") if name.isdigit()
         ]
-    )
+
+    if processes.fault(folder):
+        return processes.is_any(listing)
+    # From before the holder: none of them is new.
+    return any(_is_mounted(f"/proc/{name}", own, needle) for name in filter(str.isdigit, os.listdir("/proc")))
+
+
+def _is_mounted(process: str, own: int, needle: bytes) -> bool:
+    try:
+        return (
+            os.stat(f"{process}/ns/mnt").st_ino != own and needle in Path(process, "mountinfo").read_bytes()
+        )
+    except OSError:  # it ended, or is another user's
+        return False
 
 
 def _state(process: str, own: int, needle: bytes) -> str:
