@@ -209,6 +209,8 @@ def _kept(brain: Brain, record: str, json_: bool, outcome: str = "") -> None:
             note(
                 f"superseded by {found.superseded_by}, which corrected it: searches leave it out; sb memory collapses"
             )
+        for line in brain.consequences(record):
+            note(line)
         note(outcome or f"kept as {found.kind} in {found.scope}" + (", private" if found.private else ""))
         if record in brain.quarantined:
             note("quarantined: no agent finds it until a person releases it; sb quarantine list says why")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 app = group("Settle memories that contradict each other.")
 WIDEST = 100  # characters of a memory on one line
-ConflictId = Annotated[str, typer.Argument(metavar="ID", help="Id of a conflict (con_… or of a sync).")]
+ConflictId = Annotated[str, typer.Argument(metavar="ID", help="Id of a conflict (cfl_…, con_… of copies).")]
 
 
 @app.command("list", epilog="Example: sb memory conflicts list --status marked")
@@ -38,7 +38,7 @@ def list_(
     agent: Agent = "",
     json_: AsJson = False,
 ) -> None:
-    """List conflicts: of memories, of the kernel's ledger and of copies."""
+    """List conflicts of memories, of the ledger and of copies."""
     with memory(ctx, agent, project=project, scope=scope) as brain:
         items, now = brain.conflicts(status), brain.space.clock.now()
         items += [item for _, item in _of_copies(brain, agent)] if status == "open" else []
@@ -50,7 +50,7 @@ def list_(
     note("sb memory conflicts resolve ID WINNER --reason TEXT" if items else f"no {status} conflicts")
 
 
-@app.command(epilog="Example: sb memory conflicts show con_01a2")
+@app.command(epilog="Example: sb memory conflicts show cfl_01a2")
 def show(
     ctx: typer.Context,
     conflict: ConflictId,
@@ -65,7 +65,7 @@ def show(
         _answer(copies[0] if copies else brain.conflict(conflict), brain, json_)
 
 
-@app.command(epilog='Example: sb memory conflicts resolve con_01a2 mem_7c2e91 --reason "asked Ann"')
+@app.command(epilog='Example: sb memory conflicts resolve cfl_01a2 mem_7c2e91 --reason "asked Ann"')
 def resolve(
     ctx: typer.Context,
     conflict: ConflictId,
@@ -76,7 +76,7 @@ def resolve(
     agent: Agent = "",
     json_: AsJson = False,
 ) -> None:
-    """Let one side stand; the others are superseded, which can be reverted."""
+    """Let one side stand; the others are superseded."""
     required(reason)
     with memory(ctx, agent, project=project, scope=scope) as brain:
         for stack, item in _of_copies(brain, agent):
@@ -90,7 +90,7 @@ def resolve(
         _answer(brain.resolve_conflict(conflict, winner, reason), brain, json_)
 
 
-@app.command(epilog='Example: sb memory conflicts revert con_01a2 --reason "it was a rumour"')
+@app.command(epilog='Example: sb memory conflicts revert cfl_01a2 --reason "it was a rumour"')
 def revert(
     ctx: typer.Context,
     conflict: ConflictId,

@@ -125,41 +125,35 @@ class ContradictionLedger:
             rivals = [
                 item for item in standing if item.value.strip().casefold() != claim.value.strip().casefold()
             ]
-            uid = ""
-            for rival in rivals:
-                uid = self._weigh(execute, rival, number, claim, now) or uid
-        return self.get(uid) if uid else None
+            uids = [self._weigh(execute, rival, number, claim, now) for rival in rivals]
+        found = [item for item in self.conflicts() if item.id in uids or (rivals and item.key == claim.key)]
+        return found[0] if found else None
 
     def _weigh(
         self, execute: Execute, rival: StoredClaim, number: int, claim: LedgerClaim, now: float
     ) -> str:
-        older = _claim(rival)
-        newer_wins, older_wins = (
-            supersedes(claim.weight, older.weight),
-            supersedes(older.weight, claim.weight),
+        older, uid = _claim(rival).weight, contradiction_id(self._clock, self._ids)
+        winner = (
+            number
+            if supersedes(claim.weight, older)
+            else rival.id
+            if supersedes(older, claim.weight)
+            else None
         )
-        uid = contradiction_id(self._clock, self._ids)
-        values = {
-            "uid": uid,
-            "at": now,
-            "key": claim.key,
-            "earlier": rival.id,
-            "later": number,
-            "opened_by": claim.source,
-        }
-        if newer_wins or older_wins:
-            self._claims.set_standing(execute, rival.id if newer_wins else number, False)
+        values: dict[str, object] = {
+            "uid": uid, "at": now, "key": claim.key, "earlier": rival.id, "later": number, "opened_by": claim.source,
+            "status": OPEN,
+        }  # fmt: skip
+        if winner is not None:
+            self._claims.set_standing(execute, rival.id + number - winner, False)
             values |= {
-                "status": SUPERSEDED_BY, "winner": number if newer_wins else rival.id, "settled_at": now,
-                "reason": "the newer claim", "settled_by": claim.source,
-            }  # fmt: skip
-        else:
-            values["status"] = OPEN
-        if self._claims.open(execute, values):
-            return uid
-        return next(
-            item.uid for item in self._claims.listed([OPEN]) if (item.key, item.place) == (claim.key, None)
-        )
+                "status": SUPERSEDED_BY,
+                "winner": winner,
+                "reason": "the newer claim",
+                "settled_at": now,
+            }
+            values |= {"settled_by": claim.source}
+        return uid if self._claims.open(execute, values) else ""
 
     def current(self, subject: str, attribute: str, scope: str = GLOBAL) -> list[LedgerClaim]:
         """The claims that stand, the newest first; several while a conflict is open."""

@@ -369,7 +369,7 @@ def _saved(brain: Brain, saved: str, merged: bool = False) -> Saved:
         notes.append("quarantined: a person has to release it before it is found")
     elif winner := brain.superseded_by(saved):
         notes.append(f"superseded: {winner} corrected it, so that no search finds it")
-    return Saved(id=saved, merged=merged, notes=notes)
+    return Saved(id=saved, merged=merged, notes=[*notes, *brain.consequences(saved)])
 
 
 def _belief(brain: Brain, id: str) -> Notice:

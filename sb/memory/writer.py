@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sb.memory.beliefs.echoes import settle_echoes
-from sb.memory.beliefs.settling import settle_claims
+from sb.memory.beliefs.settling import mark_contradicted, settle_claims
 from sb.memory.personal_data import Screened, hold_back, note, redacted
 from sb.memory.quarantine.holding import note_held
 from sb.memory.record_writer import Pair, RecordWriter
@@ -102,6 +102,8 @@ def _know_echoes(keeper: RecordWriter, execute: Execute, batch: Batch) -> None:
 def _settle_claims(keeper: RecordWriter, execute: Execute, batch: Batch) -> None:
     if not batch.revises:  # else once the other one has fallen
         settle_claims(keeper, execute, batch.rows[batch.merged :], collapse=bool(batch.records))
+        if batch.incoming is not None and not batch.merged:
+            mark_contradicted(keeper, execute, batch.rows[0], batch.incoming.verdict.others)
 
 
 def _settle(keeper: RecordWriter, execute: Execute, batch: Batch) -> None:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from sb.memory.quarantine.review import Held
 
 BOTH = "both"
+_NAMES = {"local": "This copy", "remote": "The other"}
+_WHICH = {"local": "this copy", "remote": "the other copy"}
 _CONSEQUENCES = {
     "local": "The memory stays as it is here; the other copy takes this version when it syncs.",
     "remote": "The memory becomes what the other copy says, here and wherever it syncs.",
@@ -140,11 +142,10 @@ def versions(found: Reviewed, chosen: int) -> Document:
         fields += [Field("", _evidence(side), tone="soft")] if side.trust is not None else []
     fields.append(Field("Differs in", conflict.about))
     if len(sides) == 2 and sides[0].content != sides[1].content:
-        fields.append(Change("- the first, + the second", sides[0].content, sides[1].content))
-    return [*fields, Field("Memory"), *found.document, Field("Opened by", conflict.opened_by, folded=True)]
-
-
-_NAMES = {"local": "This copy", "remote": "The other"}
+        label = "- this copy, + the other" if found.item.is_of_copies else "- the first, + the second"
+        fields.append(Change(label, sides[0].content, sides[1].content))
+    origin = "Other database" if found.item.is_of_copies else "Opened by"
+    return [*fields, Field("Memory"), *found.document, Field(origin, conflict.opened_by, folded=True)]
 
 
 def _evidence(side: Side) -> str:
@@ -165,7 +166,7 @@ def conflict_question(found: Reviewed, chosen: int | None) -> Question:
     at = chosen % len(texts)
     facts = tuple(("Drops", text) for number, text in enumerate(texts) if number != at)
     side = conflict.sides[at]
-    title = f"Keep {_NAMES.get(side.id, f'the memory of {side.agent}').lower()}"
+    title = f"Keep {_WHICH.get(side.id, f'the memory of {side.agent}')}"
     return Question(
         title, (texts[at],), facts, _CONSEQUENCES[side.id if side.id in _NAMES else ""], (conflict.id,)
     )
@@ -187,4 +188,4 @@ def resolve(records: Records, found: Reviewed, chosen: int | None, by: str, reas
             records.memory("write", by).resolve_conflict(item.reference, winner, reason)
     except ValueError as error:
         raise UsageError(str(error)) from error
-    return f"{item.reference} kept {_NAMES.get(winner, winner).lower()}: by {by}"
+    return f"{item.reference} kept {_WHICH.get(winner, winner)}: by {by}"

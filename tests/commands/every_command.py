@@ -309,6 +309,12 @@ def memories(sb: Session) -> None:
     (collapse,) = sb("memory collapses")["items"]
     sb(f"memory revert {collapse['id']}")
     sb("memory collapses")
+    for port in (80, 81):
+        sb(f"memory remember 'The port of staging is {port}' --agent scribe")
+    conflict = sb.ids("memory conflicts list")[0]
+    side = sb(f"memory conflicts show {conflict}")["sides"][0]["id"]
+    sb(f"memory conflicts resolve {conflict} {side} --reason asked")
+    sb(f"memory conflicts revert {conflict} --reason rumour")
     sb("memory fading")
     trigger = sb("memory trigger create 'billing schema' 'read the runbook' --agent scribe")["id"]
     sb("memory trigger check 'billing schema' --agent grace")

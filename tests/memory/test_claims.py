@@ -6,7 +6,10 @@ import multiprocessing
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from sb.config import load_config
+from sb.errors import DeniedError, NotFoundError
 from sb.memory import Brain
 from sb.memory.beliefs.claims import claims_of, given_claim
 from sb.memory.bundle_import import load
@@ -14,7 +17,7 @@ from sb.memory.bundles import export
 from sb.memory.erasure import erase
 from tests.memory.agents import Agents, agents  # noqa: F401 (a fixture)
 from tests.memory.desk import Desk
-from tests.memory.test_corrections import GRACE, authority
+from tests.memory.test_corrections import GRACE, authority, review
 from tests.rows import rows
 
 UPDATES = [
@@ -87,6 +90,7 @@ def test_an_update_supersedes_and_can_be_reverted(old: str, new: str, agents: Ag
         assert not more
         brain.revert(event.id)
         assert {*hits(brain, old)} == {old, new}
+        assert [conflict.about for conflict in brain.conflicts()]  # nobody has decided now
 
 
 @rows("old, new", STAND)
@@ -103,7 +107,7 @@ def test_without_a_cue_both_stand_and_are_marked(old: str, new: str, agents: Age
     with agents.brain(scope=f"project:{agents.ids.token(3)}") as brain:
         ids = [brain.remember(old), brain.remember(new)]
         (conflict,) = {brain.get(uid).conflict for uid in ids}
-        assert conflict.startswith("con_")
+        assert conflict.startswith("cfl_")
         assert not brain.collapses()
         brain.forget(ids[1])
         assert not brain.get(ids[0]).conflict
@@ -132,8 +136,6 @@ def test_a_given_key_lets_the_newer_of_one_source_win(agents: Agents) -> None:  
 
 @rows("key", ["", "port", "a · b · c · d", "· port", "x" * 130 + " · y", "--- · !!!"])
 def test_a_key_needs_an_entity_and_an_attribute(key: str) -> None:
-    import pytest
-
     with pytest.raises(ValueError, match="claim key"):
         given_claim(key, "text")
 
@@ -252,3 +254,84 @@ def test_of_two_processes_that_update_one_claim_one_stands(home: Path) -> None:
         for job in jobs:
             job.join()
         assert len(hits(brain, "staging port")) == 1
+
+
+def test_what_was_released_from_quarantine_opens_a_conflict(home: Path) -> None:
+    desk = Desk(home)
+    brain = desk.brain("ann")
+    first = brain.remember("The staging port is 8080")
+    second = brain.remember("The staging port is now 9090", source_type="tool-output")
+    assert not brain.get(first).conflict
+    review(desk).release([review(desk).show(second)], by=GRACE, reason="it is harmless")
+    assert brain.get(first).conflict == brain.get(second).conflict != ""
+    assert not brain.collapses()
+    desk.close()
+
+
+def test_a_judgement_of_somebody_opens_a_conflict_and_supersedes_nothing(agents: Agents) -> None:  # noqa: F811
+    with agents.brain("ann") as ann, agents.brain("ben") as ben:
+        first = ann.remember("The vendor answers within a day.")
+        second = ann.remember("Nobody has heard of the vendor for weeks.")
+        conflict = ben.report_conflict(first, second)
+        assert {side.id for side in conflict.sides} == {first, second}
+        assert ann.get(first).conflict == conflict.id
+        with pytest.raises(DeniedError, match="not trusted more"):
+            ben.resolve_conflict(conflict.id, second, "it sounds newer")
+        assert ann.resolve_conflict(conflict.id, second, "I asked").winner == second
+        assert first not in [hit.id for hit in ann.search("vendor")]
+        assert ann.revert_conflict(conflict.id, "they answered").status == "open"
+        assert first in [hit.id for hit in ann.search("vendor")]
+        with pytest.raises(ValueError, match="one scope"):
+            ann.report_conflict(first, ann.remember("The vendor is late.", private=True))
+
+
+def test_a_private_conflict_is_shown_to_nobody_else(agents: Agents) -> None:  # noqa: F811
+    with agents.brain("ann") as ann, agents.brain("ben") as ben:
+        ann.remember("The staging port is 8080", private=True)
+        ann.remember("The staging port is 9090", private=True)
+        (conflict,) = ann.conflicts()
+        assert not ben.conflicts()
+        with pytest.raises(NotFoundError):
+            ben.resolve_conflict(conflict.id, "both", "whatever")
+
+
+def test_what_others_rest_on_is_left_to_a_person(agents: Agents) -> None:  # noqa: F811
+    with agents.brain() as brain, agents.person() as person:
+        source = brain.remember("The retry limit is 3")
+        rule = brain.remember("Alert on the fourth attempt.", derived_from=[source])
+        newer = brain.remember("The retry limit is now 5")
+        assert not brain.collapses()
+        (conflict,) = person.conflicts()
+        person.resolve_conflict(conflict.id, newer, "asked")
+        assert {source, rule}.isdisjoint(hit.id for hit in brain.search("retry limit alert attempt"))
+
+
+def test_contradicting_hits_come_newest_first(agents: Agents) -> None:  # noqa: F811
+    with agents.brain() as brain:
+        older = brain.remember("The staging port is 8080 on the staging port machine")
+        agents.clock.time += 60
+        newer = brain.remember("The staging port is 9090")
+        found = [(hit.id, hit.score) for hit in brain.search("staging port machine")]
+        assert [uid for uid, _ in found] in ([newer, older], [older, newer])
+        if brain.get(older).conflict:
+            assert found[0][0] == newer
+        assert found[0][1] >= found[1][1]
+
+
+def test_texts_that_deny_each_other_are_marked_and_wait_for_nobody(agents: Agents) -> None:  # noqa: F811
+    with agents.brain() as brain:
+        first = brain.remember("A man in a red hat plays the guitar on the stage")
+        second = brain.remember("A man in a red hat never plays the guitar on the stage")
+        assert brain.get(first).conflict == brain.get(second).conflict != ""
+        assert not brain.conflicts()
+        assert [conflict.status for conflict in brain.conflicts("marked")] == ["marked"]
+
+
+def test_who_saves_an_update_is_told_what_it_did(agents: Agents) -> None:  # noqa: F811
+    with agents.brain("ann") as ann, agents.brain("ben") as ben:
+        old = ann.remember("The staging port is 8080")
+        assert ann.consequences(old) == []
+        (line,) = ann.consequences(ann.remember("The staging port is now 9090"))
+        assert line.startswith(f"{old} is superseded: sb memory revert col_")
+        (line,) = ben.consequences(ben.remember("The staging port is 7070"))
+        assert "contradicts it: sb memory conflicts show cfl_" in line

@@ -55,7 +55,7 @@ def _tie(runtime: Runtime, ledger: ContradictionLedger) -> Check:
     values = sorted(claim.value for claim in ledger.current("acme", "chair"))
     scope = "project:tie"
     memories = {
-        name: runtime.brain(name, scope=scope).remember(f"The deadline is in {day}")
+        name: runtime.brain(name, scope=scope).remember(f"The deadline is now in {day}")
         for name, day in (("ada", "May"), ("eve", "June"))
     }
     reader = runtime.brain("carol", scope=scope)

@@ -25,7 +25,8 @@ _RELATIONS = """
     citizenship | one | is a citizen of
     religion | one | is affiliated with the religion of
     sport | one | is associated with the sport of
-    language | replaceable | speaks the language of, was written in the language of
+    language | replaceable | speaks the language of
+    original language | one | was written in the language of
     programming language | one | is written in, is implemented in
     founder | one | was founded by
     place of foundation | one | was founded in, was founded in the city of
@@ -36,6 +37,8 @@ _RELATIONS = """
     manager | one | reports to, report to, is managed by, is run by, is led by
     maintainer | replaceable | is maintained by
     representative | one | is represented by
+    namesake | one | is named after
+    producer | one | is produced by, is published by, was directed by, was composed by
     host | one | runs on, run on, is hosted on, is hosted at, is hosted in, is hosted by, is deployed to, is deployed on, is running on
     store | one | is stored in, is kept in, are stored in, are kept in, stores its data in
     port | one | listens on, listen on, listens on port, is exposed on, is exposed on port, runs on port
@@ -48,11 +51,12 @@ _RELATIONS = """
     name | one | is called, is named, am called
     format | one | is formatted as, is formatted with, is encoded in, are encoded in
     tool | many | use, uses, am using, is using, are using, is built with, is built on, relies on, depends on
-    preference | many | prefer, prefers, like, likes, love, loves, enjoy, enjoys, favors, favours
+    preference | many | prefer, prefers, favors, favours
+    place of work | replaceable | work in, works in, is working in
     pet | many | own, owns
     fame | many | is famous for, is known for
     membership | many | is a member of
-    vehicle | one | drive, drives
+    vehicle | replaceable | drive, drives
 """
 RELATIONS: Final = {
     tuple(verb.split()): (attribute.strip(), holds.strip())
@@ -60,6 +64,17 @@ RELATIONS: Final = {
     for verb in (each.strip() for each in verbs.split(","))
 }
 LONGEST_VERB: Final = max(map(len, RELATIONS))
+# Verbs of a stance, and those that deny it: what they are about belongs to the key.
+_STANCES = """
+    like,likes,love,loves,enjoy,enjoys/dislike,dislikes,hate,hates,avoid,avoids|support,supports/oppose,opposes
+    agree,agrees/disagree,disagrees|trust,trusts/distrust,distrusts|accept,accepts/reject,rejects
+"""
+STANCES: Final = {
+    verb: (pair.partition(",")[0], denies)
+    for pair in "|".join(_STANCES.split()).split("|")
+    for denies, side in enumerate(pair.split("/"))
+    for verb in side.split(",")
+}
 # Verbs that state how much of something there is; what is counted belongs to the attribute.
 AMOUNTS: Final = frozenset(
     "has have allows allow supports support takes take requires require needs need holds hold returns return lasts last"
@@ -69,25 +84,21 @@ AMOUNTS: Final = frozenset(
 CHANGES: Final = frozenset(
     "changed moved switched migrated raised lowered increased decreased reduced bumped upgraded downgraded renamed"
     " rescheduled postponed extended shortened set reset updated replaced rotated dropped cut transitioned relocated"
-    " transferred promoted converted pushed shifted swapped grew rose fell went ported".split()
+    " transferred promoted converted pushed shifted swapped grew rose fell went ported slipped".split()
 )
 # An update's words that add nothing else. `no longer`, `used to` and the like also negate.
-CUES: Final = (
-    "from now on", "as of now", "as of today", "these days", "nowadays", "now", "instead", "is back to",
-)  # fmt: skip
-OPENERS: Final = r"(?:update|correction|change of plans?|scratch that|actually|as of [^,:]+|since [^,:]+|starting [^,:]+|effective [^,:]+)"
-ENDED: Final = (
-    "no longer", "not anymore", "not any more", "not any longer", "used to", "stopped", "quit",
-)  # fmt: skip
+CUES: Final = ("from now on", "as of now", "as of today", "these days", "nowadays", "now", "instead")
+OPENERS: Final = r"(?:update|(?:no, )?i meant|correction|change of plans?|scratch that|actually|as of [^,:]+|since [^,:]+|starting [^,:]+|effective [^,:]+)"
+ENDED: Final = ("no longer", "used to")
 # What is planned, supposed, asked or told of others is no claim.
 HEDGES: Final = frozenset(
     "if unless whether should would could might may will wont shall maybe perhaps probably possibly plans planning wants"
     " hopes thinks think believe believes guess suppose considering considered proposed suggests suggested assume assumes"
-    " until before after while when whenever once said says told asked let lets please".split()
+    " until before after while when whenever once said says told asked let lets please gonna".split()
 )
 VAGUE: Final = frozenset(
     "he she it they this that these those there here who which what one someone somebody everyone everybody nobody"
-    " something everything nothing his her its their him them".split()
+    " something everything nothing his her its their him them your".split()
 )
 # Nouns that name an attribute at the end of a phrase: `the staging port`, `the retry limit`.
 ATTRIBUTES: Final = frozenset(
@@ -104,7 +115,7 @@ ATTRIBUTES: Final = frozenset(
 # Attributes that several may have at once, also after `the`.
 SHARED: Final = frozenset(
     "child son daughter brother sister friend colleague member author example part reason goal advantage benefit problem"
-    " issue hobby dependency tag interest thing point idea way one name result author".split()
+    " issue hobby dependency tag interest point idea".split()
 )
 TITLES: Final = frozenset(
     "ceo cto cfo coo cio ciso cmo cpo vp president chairman chairwoman chairperson chair director manager lead head"

@@ -12,35 +12,21 @@ from functools import cache
 from typing import NamedTuple
 
 from sb.base.values.frozen import frozen
-from sb.memory.beliefs.claim_words import (
-    AMOUNTS,
-    ATTRIBUTES,
-    CHANGES,
-    CUES,
-    ENDED,
-    HEDGES,
-    LONGEST_VERB,
-    MANY,
-    ONE,
-    OPENERS,
-    RELATIONS,
-    REPLACEABLE,
-    SHARED,
-    STATES,
-    TITLES,
-    VAGUE,
-)
+from sb.memory.beliefs import claim_words as known
+from sb.memory.beliefs.claim_words import MANY, ONE, REPLACEABLE
 from sb.memory.gate.likeness import cached_values
 from sb.memory.ranking.terms import MONTHS, stem, words
 
-MOST_CHARACTERS, _MOST_SENTENCES, _MOST_CLAIMS = 400, 3, 8  # of a text that has claims
-_LONGEST_SENTENCE, _LONGEST_KEY, _LONGEST_ENTITY = 30, 120, 7  # tokens, characters, words
+MOST_CHARACTERS, _MOST_SENTENCES, _MOST_CLAIMS = 400, 3, 6  # of a text that has claims
+_LONGEST_SENTENCE, _LONGEST_KEY, _LONGEST_ENTITY, _LONGEST_VALUE = 30, 120, 7, 5  # tokens, characters, words
+ANY = "*"  # the attribute that had a former value
 BETWEEN = " · "  # the parts of a key
 _SENTENCES = re.compile(r"(?<=[.!;])\s+|\n+")
 _TOKENS = re.compile(r"[^\s,;!?\"“”()`]+")
 _BE, _NOT = ("is", "are", "am"), ("not", "never")
 _ARTICLES = frozenset(("a", "an", "the"))
 _LINKS = frozenset("of for in at on to from with by as into under per every".split())
+_CLAUSES = frozenset("after because while so since which but as via by using though when with".split())
 _QUALIFIES = frozenset("for in on at during when within under".split())
 _FILLERS = frozenset(
     "currently presently still also just recently already really officially actually been has have had got get gets".split()
@@ -50,20 +36,20 @@ _SHORT = {
     "aren't": "are not", "doesn't": "not", "don't": "not", "can't": "not can", "cannot": "not can", "hasn't": "not has",
     "won't": "will not", "does": "", "do": "", "wasn't": "was not",
 }  # fmt: skip
+_IN_BRACKETS = re.compile(r"\s*\([^)]*\)")
+_LABEL = re.compile(r"^(?:breaking change|\*\*[^*]{1,30}\*\*|note|fyi): ")
+_WHERE = re.compile(r"^(?:(?:in|on|at|for|with) [^,]{1,40}|additionally|also|finally), ")
+_JOINED = re.compile(r"(?<=[^\W\d])[-_/.:](?=[^\W\d])")  # `Ctrl-A` is one word
 _MONTH = re.compile(rf"\b(?:{'|'.join(MONTHS)})\b")
-_CUE = re.compile(r"\b(?:" + "|".join(CUES) + r")\b")
-_OPENER = re.compile(OPENERS + r"[,:]?\s+")
-_ENDED = re.compile(r"\b(?:" + "|".join(ENDED) + r")\b")
+_CUE = re.compile(r"\b(?:" + "|".join(known.CUES) + r")\b")
+_OPENER = re.compile(known.OPENERS + r"[,:]?\s+")
+_ENDED = re.compile(r"\b(?:" + "|".join(known.ENDED) + r")\b")
 _ANY_MORE = re.compile(r"\b(?:anymore|any more|any longer)\b")
 _LEFT = re.compile(
     r"^(.{1,60}?) (?:has )?(?:left|quit|resigned(?: from)?|retired(?: from)?|stepped down(?: as| from)?)(?: (.{1,60}))?$"
 )
-_COMPANY = re.compile(
-    r"^(?:(?:the|her|his|their|our) )?(?:company|firm|team|job|position|role|organi[sz]ation|startup)$"
-)
-_REPLACED = re.compile(
-    r"^(.{1,60}?) (?:has |have )?replaced (.{1,60}?) (?:with|by) (.{1,60}?)(?: (for .{1,40}))?$"
-)
+_COMPANY = re.compile(r"^(?:(?:the|her|his|their|our) )?(?:company|firm|team|job|position|role|startup)$")
+_REPLACED = re.compile(r"^(.{1,60}?) (?:has |have )?replaced (.{1,60}?) (?:with|by) (.{1,60}?)(?: for .*)?$")
 
 
 @frozen
@@ -75,7 +61,8 @@ class Claim:
         denied: the sentence says that the value does not hold. holds: how many values there may be; see `claim_words`.
         cue: the sentence says that this is new. former: the value that it names as replaced, or "".
         given: somebody gave the key, so that the newer of one source wins.
-        guess: the sentence leaves open which attribute it is about, so that only one that was claimed before counts.
+        guess: the sentence leaves open which attribute it is about, so that only one that was claimed before counts. With
+            the attribute ANY it is whichever had the former value.
     """
 
     entity: str
@@ -111,7 +98,8 @@ class Claim:
             return False
         if self.denied or self.holds != MANY:
             return True
-        return bool(self.former) and set(self.former.split()) >= set(other.value.split())
+        former, value = set(self.former.split()), set(other.value.split())
+        return bool(former and value) and (former <= value or value <= former)
 
     def competes(self, other: Claim) -> bool:
         """True if only one of two claims can hold, so that somebody has to decide."""
@@ -161,23 +149,25 @@ def _of_sentence(sentence: str, speaker: str) -> Iterator[Claim]:
     lower = sentence.lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
     read = _read(lower)
     tokens = read.tokens
-    hedges = HEDGES - {"may"} if " May" in sentence else HEDGES  # the month
-    if not 2 <= len(tokens) <= _LONGEST_SENTENCE or not hedges.isdisjoint(tokens):
+    if not 2 <= len(tokens) <= _LONGEST_SENTENCE:
         return
-    for claim in (*_ended(" ".join(tokens)), *_changed(tokens), *_stated(tokens)):
+    hedges = known.HEDGES - {"may"} if " May" in sentence else known.HEDGES  # the month
+    plain = (*_ended(" ".join(tokens)), *_stated(tokens)) if hedges.isdisjoint(tokens) else ()
+    for claim in (*_changed(tokens, hedges), *plain):
         entity = _entity(claim.entity, speaker)
-        if entity is not None:
-            cue, denied = claim.cue or read.cue, claim.denied or read.denied
-            attribute = _folded(claim.attribute)
-            if attribute:
-                yield replace(claim, entity=entity, attribute=attribute, cue=cue, denied=denied)
+        attribute = claim.attribute if claim.attribute == ANY else _folded(claim.attribute)
+        if entity is not None and attribute:
+            cue, denied = claim.cue or read.cue, claim.denied != read.denied
+            yield replace(claim, entity=entity, attribute=attribute, cue=cue, denied=denied)
 
 
 def _read(lower: str) -> _Read:
     """A sentence without openers, cues, negations and short forms."""
     cue = denied = False
+    lower = _LABEL.sub("", _IN_BRACKETS.sub("", lower))
     if opened := _OPENER.match(lower):
         lower, cue = lower[opened.end() :], True
+    lower = _WHERE.sub("", lower)
     plain = " ".join(_SHORT.get(token, token) for token in lower.split())
     if _ANY_MORE.search(plain):
         plain, cue = _ANY_MORE.sub("", plain), True
@@ -195,29 +185,33 @@ def _read(lower: str) -> _Read:
 def _ended(sentence: str) -> Iterator[Claim]:
     """Somebody left, or something was replaced."""
     if found := _REPLACED.match(sentence):
-        who, former, new, purpose = found.groups()
-        qualifiers = _folded(purpose or "")
-        yield Claim(who, "tool", "", _value(new), holds=MANY, cue=True, former=_value(former))
-        if qualifiers:
-            yield Claim(who, "tool", qualifiers, _value(new), holds=REPLACEABLE, cue=True)
+        yield Claim(
+            found[1], ANY, "", _value(found[3]), holds=MANY, cue=True, former=_value(found[2]), guess=True
+        )
     elif found := _LEFT.match(sentence):
         who, place = found[1], found[2] or ""
         if not place or _COMPANY.match(place):
             for attribute in ("role", "employer"):
                 yield Claim(who, attribute, "", "", denied=True, cue=True)
-        else:
+        elif place.split()[0] not in _LINKS:
             yield Claim(who, "employer", "", _value(place), denied=True, cue=True)
 
 
-def _changed(tokens: Sequence[str]) -> Iterator[Claim]:
+def _changed(tokens: Sequence[str], hedges: frozenset[str]) -> Iterator[Claim]:
     """Something changed, was moved or raised, from a value to another one."""
-    at = next((at for at, token in enumerate(tokens) if token in CHANGES), 0)
+    at = next((at for at, token in enumerate(tokens) if token in known.CHANGES), 0)
     if not at or "to" not in tokens[at:]:
         return
-    subject = [token for token in tokens[:at] if token not in ("was", "were", *_BE)]
     to = at + tokens[at:].index("to")
-    middle, new = list(tokens[at + 1 : to]), list(tokens[to + 1 :])
-    former: list[str] = []
+    if not hedges.isdisjoint(tokens[:to]) or not {"if", "unless"}.isdisjoint(tokens):
+        return
+    subject = [token for token in tokens[:at] if token not in ("was", "were", *_BE)]
+    middle, new, former = list(tokens[at + 1 : to]), list(tokens[to + 1 :]), list[str]()
+    for link in (
+        "to",
+        *sorted(_CLAUSES.intersection(new)),
+    ):  # `to 15 minutes to resolve errors while it runs`
+        new = new[: new.index(link)] if link in new else new
     if "from" in middle:
         cut = middle.index("from")
         middle, former = middle[:cut], middle[cut + 1 :]
@@ -225,36 +219,41 @@ def _changed(tokens: Sequence[str]) -> Iterator[Claim]:
         cut = new.index("from")
         new, former = new[:cut], new[cut + 1 :]
     new, qualifiers = _qualified(new)
-    value, was = _value(" ".join(new)), _value(" ".join(former))
-    about = middle or subject
+    value, about = _value(" ".join(new)), middle or subject
     if not value or not about:
         return
-    entity, attribute = _attribute(about)
-    if entity or about[-1] in ATTRIBUTES:
-        yield Claim(entity, attribute, qualifiers, value, cue=True, former=was)
-    loose = Claim(" ".join(about), "", "", value, cue=True, former=was, guess=True)
-    timed = _is_value(" ".join(new))
-    moved = (
+    entity, named = _attribute(about)
+    change = Claim(entity, named, "", value, cue=True, former=_value(" ".join(former)))
+    if former:
+        yield change
+        for each in {tuple(subject): None, tuple(about): None}:
+            yield replace(change, entity=" ".join(each), attribute=ANY, holds=MANY, guess=True)
+        return
+    if entity or about[-1] in known.ATTRIBUTES:
+        yield replace(change, qualifiers=qualifiers)
+    places = (
         ("residence", "location", "host", "store") if tokens[at] in ("moved", "relocated", "migrated") else ()
     )
-    for attribute in ("schedule", "end", "start") if timed else moved:
-        yield replace(loose, attribute=attribute)
-    for each in () if timed else (subject, about):
-        yield replace(loose, entity=" ".join(each), attribute="tool", qualifiers=qualifiers, holds=MANY)
+    for attribute in ("schedule", "end", "start") if _is_value(" ".join(new)) else places:
+        yield replace(change, entity=" ".join(about), attribute=attribute, guess=True)
 
 
 def _stated(tokens: Sequence[str]) -> Iterator[Claim]:
     """Something is, has or does something."""
     starts = range(1 + (tokens[0] in _ARTICLES), min(len(tokens) - 1, _LONGEST_ENTITY + 2))
     for at in starts:
-        for size in range(min(LONGEST_VERB, len(tokens) - at - 1), 0, -1):
-            if (relation := RELATIONS.get(tuple(tokens[at : at + size]))) is not None:
+        for size in range(min(known.LONGEST_VERB, len(tokens) - at - 1), 0, -1):
+            if (relation := known.RELATIONS.get(tuple(tokens[at : at + size]))) is not None:
                 yield from _related(tokens[:at], *relation, tokens[at + size :])
                 return
+        if tokens[at] in known.STANCES:
+            about, denied = known.STANCES[tokens[at]]
+            yield Claim(" ".join(tokens[:at]), about, _value(" ".join(tokens[at + 1 :])), "yes", bool(denied))
+            return
         if tokens[at] in _BE:
             yield from _is(tokens[:at], tokens[at + 1 :])
             return
-    at = next((at for at in starts if tokens[at] in AMOUNTS), 0)
+    at = next((at for at in starts if tokens[at] in known.AMOUNTS), 0)
     if at:
         yield from _amount(tokens[:at], tokens[at], tokens[at + 1 :])
 
@@ -263,6 +262,8 @@ def _related(subject: Sequence[str], attribute: str, holds: str, rest: Sequence[
     rest, qualifiers = _qualified(rest)
     if holds == MANY and qualifiers:
         holds = REPLACEABLE
+    if attribute == "preference" and len(rest) > 1:  # `dark mode` is one of the modes
+        holds, qualifiers, rest = ONE, f"{rest[-1]} {qualifiers}".strip(), rest[:-1]
     yield Claim(" ".join(subject), attribute, qualifiers, _value(" ".join(rest)), holds=holds)
 
 
@@ -272,12 +273,12 @@ def _is(subject: Sequence[str], rest: Sequence[str]) -> Iterator[Claim]:
     if not spoken:
         return
     text = " ".join(rest)
-    title = next((token for token in spoken[:4] if token in TITLES), "")
+    title = next((token for token in spoken[:4] if token in known.TITLES), "")
     link = next((at for at, token in enumerate(spoken) if token in _LINKS), len(spoken))
     owned = _owned(subject)
     if owned is not None:
         rest, qualifiers = _qualified(rest)
-        holds = REPLACEABLE if owned[1].split()[-1] in SHARED else ONE
+        holds = REPLACEABLE if owned[1].split()[-1] in known.SHARED else ONE
         yield Claim(*owned, qualifiers, _value(" ".join(rest)), holds=holds)
     elif title and title in spoken[:link]:
         where = _folded(" ".join(spoken[link + 1 :]))
@@ -286,11 +287,11 @@ def _is(subject: Sequence[str], rest: Sequence[str]) -> Iterator[Claim]:
             yield Claim(" ".join(subject), "employer", "", _value(where), holds=REPLACEABLE)
         if rest[0] not in ("a", "an"):
             yield Claim(where, " ".join(spoken[:link]), "", _value(" ".join(subject)), holds=REPLACEABLE)
-    elif subject[-1] in ATTRIBUTES or _is_value(text):
+    elif subject[-1] in known.ATTRIBUTES or _is_value(text):
         rest, qualifiers = _qualified(rest)
         yield Claim(*_attribute(subject), qualifiers, _value(" ".join(rest)))
-    elif len(spoken) == 1:
-        yield Claim(" ".join(subject), *_state(spoken[0]))
+    elif len(spoken) == 1 and spoken[0] in _states():
+        yield Claim(" ".join(subject), _states()[spoken[0]], "", spoken[0])
     elif rest[0] in _LINKS and len(rest) > 1:
         attribute, holds = ("schedule", ONE) if _is_value(text) else ("location", REPLACEABLE)
         yield Claim(" ".join(subject), attribute, "", _value(" ".join(rest[1:])), holds=holds)
@@ -298,7 +299,7 @@ def _is(subject: Sequence[str], rest: Sequence[str]) -> Iterator[Claim]:
         yield Claim(
             " ".join(subject), f"is {rest[0]} {rest[1]}", "", _value(" ".join(rest[2:])), holds=REPLACEABLE
         )
-    else:
+    elif len(rest) <= _LONGEST_VALUE:
         yield Claim(
             " ".join(subject), "is", "", _value(text), holds=REPLACEABLE if rest[0] in ("a", "an") else MANY
         )
@@ -353,7 +354,7 @@ def _qualified(rest: Sequence[str]) -> tuple[list[str], str]:
 
 def _is_value(text: str) -> bool:
     values = cached_values(text)
-    return bool(values.numbers or values.dates or values.names) and len(text.split()) < 5
+    return bool(values.numbers or values.dates) and len(text.split()) < 5
 
 
 def _entity(phrase: str, speaker: str) -> str | None:
@@ -363,7 +364,7 @@ def _entity(phrase: str, speaker: str) -> str | None:
         plain = [*(_plain(speaker) or ["user"]), *plain[1:]]
     if plain and plain[0] == "our":
         plain[0] = "we"
-    return None if plain and plain[0] in VAGUE else " ".join(plain)
+    return None if plain and plain[0] in known.VAGUE else " ".join(plain)
 
 
 def _plain(text: str) -> list[str]:
@@ -376,7 +377,7 @@ def _folded(text: str) -> str:
 
 def _value(text: str) -> str:
     """The words of a value in one order, with numbers and dates in one spelling."""
-    values = cached_values(_MONTH.sub(lambda found: found[0].capitalize(), text))
+    values = cached_values(_MONTH.sub(lambda found: found[0].capitalize(), _JOINED.sub("", text)))
     named = {item.replace(" ", "_") for item in (*values.numbers, *values.dates)}
     spoken = {stem(word) for name in (*values.names, *values.first, *values.words) for word in _plain(name)}
     return " ".join(sorted(named | spoken))
@@ -385,15 +386,5 @@ def _value(text: str) -> str:
 @cache
 def _states() -> dict[str, str]:
     """Words of a state, and the group of opposites that each is in."""
-    groups = " ".join(STATES.split()).replace(" ", "|").split("|")
-    return {
-        word: group.replace("/", " or ").replace(",", " or ")
-        for group in groups
-        for word in re.split(r"[/,]", group)
-    }
-
-
-def _state(word: str) -> tuple[str, str, str]:
-    """The attribute, no qualifiers, and the value of a state: one attribute for a word and its opposite."""
-    known = _states().get(word)
-    return (known, "", word) if known else (f"is {word}", "", word)
+    groups = "|".join(known.STATES.split()).split("|")
+    return {word: re.sub("[/,]", " or ", group) for group in groups for word in re.split("[/,]", group)}

@@ -7,6 +7,7 @@ the competing claims, and the loser falls by a revision that can be reverted.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -20,7 +21,7 @@ from sb.memory.beliefs.settling import restored
 from sb.memory.masking import masked_text
 from sb.memory.record_writer import RecordWriter
 from sb.memory.space import Space
-from sb.memory.views import View
+from sb.memory.views import Hit, View
 from sb.store.records.claims import (
     DISMISSED,
     MARKED,
@@ -31,6 +32,7 @@ from sb.store.records.claims import (
     Contradiction,
     StoredClaim,
 )
+from sb.store.records.collapses import STANDING
 from sb.store.records.columns import ACTIVE, ERASED, Row
 
 BELIEF, CLAIM, SYNC = "belief", "claim", "sync"
@@ -149,6 +151,17 @@ def _side(space: Space, row: Row, trust: float) -> Side:
     )  # fmt: skip
 
 
+def newer_first(hits: Sequence[Hit]) -> list[Hit]:
+    """The hits of a search, those that contradict each other in the order of their age, the newest first."""
+    ordered = list(hits)
+    for conflict in {hit.conflict for hit in hits if hit.conflict}:
+        at = [number for number, hit in enumerate(hits) if hit.conflict == conflict]
+        newest = sorted((hits[number] for number in at), key=lambda hit: (-hit.happened_at, -hit.created_at))
+        for number, hit in zip(at, newest, strict=True):
+            ordered[number] = replace(hit, score=hits[number].score)
+    return ordered
+
+
 def resolve(
     keeper: RecordWriter, uid: str, winner: str, reason: str, places: Collection[int]
 ) -> Contradiction:
@@ -232,7 +245,9 @@ def take_back(keeper: RecordWriter, uid: str, reason: str, places: Collection[in
     if item.status not in (RESOLVED, SUPERSEDED_BY) and not (item.status == DISMISSED and item.settled_by):
         raise CheckFailed(f"{item.uid} is {item.status}, so that there is nothing to revert")
     for collapse in orjson.loads(item.collapses):
-        revert(keeper, collapse, places, reason)
+        event = space.collapses.find(collapse)
+        if event is not None and event.status == STANDING:  # else it was taken back by itself
+            revert(keeper, collapse, places, reason)
     with space.database.write() as execute:
         changes: dict[str, Any] = {"winner": None, "collapses": "[]"}
         space.claims.settle(execute, item.id, REVERTED, space.clock.now(), keeper.agent, **changes)

@@ -12,10 +12,12 @@ from sb.memory.beliefs.closure import Lineage
 from sb.memory.beliefs.collapses import Collapse, Reverted, collapses, revert
 from sb.memory.beliefs.conflicts import Conflict, conflicts, find_conflict, resolve, take_back
 from sb.memory.beliefs.revision import Revision, check_correctable, replace
+from sb.memory.beliefs.settling import relate_contradiction
 from sb.memory.operations import Operations
 from sb.memory.space import ID_PREFIX
 from sb.memory.views import Memory
 from sb.store.records.claims import OPEN
+from sb.store.records.collapses import STANDING
 from sb.store.records.columns import Row
 from sb.store.records.consent import PEOPLE
 from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
@@ -137,10 +139,45 @@ class Beliefs(Operations):
         ledger = self.writer.record_writer.is_operator
         return conflicts(self.space, self.writer.places(), statuses or (OPEN,), ledger=ledger)
 
+    def consequences(self, record: str) -> list[str]:
+        """Say what a memory superseded by what it claims, and in which conflict it is, one line each."""
+        row = self.space.records.find(record)
+        if row is None:
+            return []
+        events = [event for event in self.space.collapses.of_winner(row["id"], STANDING) if not event.brought]
+        fallen = {
+            item["id"]: item["uid"] for item in self.space.records.rows([event.loser for event in events])
+        }
+        lines = [
+            f"{fallen[event.loser]} is superseded: sb memory revert {event.uid} takes that back"
+            for event in events
+        ]
+        conflict = self.space.claims.contested(row["id"])
+        return [
+            *lines,
+            *([f"another memory contradicts it: sb memory conflicts show {conflict}"] if conflict else []),
+        ]
+
     def conflict(self, conflict: str) -> Conflict:
         """Show one conflict with both sides; raises NotFoundError if none of that id is in view."""
         ledger = self.writer.record_writer.is_operator
         return find_conflict(self.space, conflict, self.writer.places(), ledger=ledger)
+
+    def report_conflict(self, first: str, second: str) -> Conflict:
+        """Open a conflict between two memories, as a person or a model judges; neither is superseded by that.
+
+        Raises:
+            NotFoundError: one of them is not there. DeniedError: this agent may not write there. ValueError: they do not stand
+                in one scope, for the same readers.
+        """
+        earlier, later = self._changeable_row(first), self._changeable_row(second)
+        if earlier["id"] == later["id"] or earlier["place"] != later["place"]:
+            raise ValueError(f"{first} and {second} are not two memories of one scope")
+        keeper = self.writer.record_writer
+        keeper.check_right(later["place"])
+        with self.space.database.write() as execute:
+            uid = relate_contradiction(keeper, execute, earlier, later, OPEN)
+        return self.conflict(uid)
 
     def resolve_conflict(self, conflict: str, winner: str, reason: str) -> Conflict:
         """Settle a conflict: one side stands, and the others are superseded as by `correct`.

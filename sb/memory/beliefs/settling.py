@@ -6,15 +6,16 @@ that writes the memory, so that two processes cannot both find nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
 import orjson
 
 from sb.kernel.contradiction_ledger import Weight, contradiction_id, supersedes
-from sb.memory.beliefs.claims import BETWEEN, Claim, claims_of, given_claim
+from sb.memory.beliefs.claims import ANY, BETWEEN, Claim, claims_of, given_claim
 from sb.memory.beliefs.revision import Revision
+from sb.memory.gate.worth import Other
 from sb.memory.record_writer import RecordWriter
 from sb.store.records.claims import MARKED, OPEN, SUPERSEDED_BY, ClaimStore, StoredClaim
 from sb.store.records.columns import ACTIVE, Row
@@ -22,6 +23,7 @@ from sb.store.records.places import Execute
 
 CLAIMING = ("fact", "belief")
 MOST_OPEN = 20  # conflicts that one agent may have open; what else it contradicts is marked
+_ALIKE = 0.7  # likeness of texts that deny each other: fitted on captions, see docs/reference/memory-corrections.md
 AUTOMATIC = "claim: "  # a collapse's reason begins with it
 
 
@@ -34,6 +36,27 @@ def settle_claims(keeper: RecordWriter, execute: Execute, rows: Sequence[Row], *
     for row in rows:
         if row["kind"] in CLAIMING and row.get("state", ACTIVE) == ACTIVE:
             _Incoming(keeper, execute, row).settle(collapse)
+
+
+def mark_contradicted(keeper: RecordWriter, execute: Execute, row: Row, others: Sequence[Other]) -> None:
+    """Mark a new record that denies in much the same words what others say; nothing waits for a decision.
+
+    Args:
+        others: what the gate found alike, of the same place and readable to whoever writes.
+    """
+    denied = [other.id for other in others if other.changed == "negation" and other.likeness >= _ALIKE]
+    known = keeper.space.records.known(denied)
+    for other in denied:
+        if known[other]["state"] == ACTIVE and not keeper.space.claims.contested(row["id"]):
+            relate_contradiction(keeper, execute, known[other], row, MARKED)
+
+
+def relate_contradiction(
+    keeper: RecordWriter, execute: Execute, earlier: Row, later: Row, status: str
+) -> str:
+    """Let two records contradict each other without a key that both have; returns the id of the conflict."""
+    incoming = _Incoming(keeper, execute, later)
+    return incoming.pair(earlier["id"], f"{earlier['uid']} {later['uid']}", status)
 
 
 def read_claims(row: Row) -> list[Claim]:
@@ -60,14 +83,35 @@ class _Incoming:
         for claim, found in zip(claims, rivals, strict=True):
             if claim.guess and guessed and not found:
                 continue  # it was about another attribute
-            document = {"holds": claim.holds, "denied": claim.denied}
-            number = store.add(self._execute, row["id"], row["place"], claim.key, claim.value, document)
+            if claim.attribute == ANY:
+                for rival in found:
+                    self._against(claim, self._saved(claim, rival.key), [rival], collapse)
+                continue
+            number = self._saved(claim, claim.key)
             if found:
                 self._against(claim, number, found, collapse)
             guessed = guessed or claim.guess  # the first guess is kept if none is known
 
+    def _saved(self, claim: Claim, key: str) -> int:
+        document = {"holds": claim.holds, "denied": claim.denied}
+        return self._store.add(self._execute, self._row["id"], self._row["place"], key, claim.value, document)
+
+    def pair(self, earlier: int, key: str, status: str) -> str:
+        """Let an earlier record and this one contradict each other; returns the id of the conflict."""
+        sides = [
+            self._store.add(self._execute, record, self._row["place"], key, "", {})
+            for record in (earlier, self._row["id"])
+        ]
+        return self._note(status, key, *sides)
+
     def _rivals(self, claim: Claim) -> list[StoredClaim]:
-        found = self._store.of_key(claim.key, self._row["place"], self._row["agent"])
+        key, place, agent = claim.key, self._row["place"], self._row["agent"]
+        if claim.attribute != ANY:
+            found = self._store.of_key(key, place, agent)
+        else:
+            entity = key.removesuffix(ANY)
+            found = self._store.of_keys(entity, entity + "\U0010ffff", place, agent)
+            found = [item for item in found if claim.replaces(restored(item))]
         return [item for item in found if item.record != self._row["id"]]
 
     def _against(self, claim: Claim, number: int, rivals: Sequence[StoredClaim], collapse: bool) -> None:
@@ -80,14 +124,13 @@ class _Incoming:
             if row["state"] != ACTIVE or not claim.excludes(other):
                 continue
             replaces = claim.replaces(other)
-            weights = (_weight(item, trust) for item in (self._row, row))
+            weights = _weights((self._row, row), trust)
             if replaces and collapse and supersedes(*weights) and (uid := self._superseded(row, claim)):
-                self._note(SUPERSEDED_BY, claim.key, rival.id, number, winner=number, collapses=f'["{uid}"]')
+                self._note(SUPERSEDED_BY, rival.key, rival.id, number, winner=number, collapses=f'["{uid}"]')
             elif replaces or claim.competes(other):
                 competing.append(rival)
         if competing:
-            many = self._store.opened_by(self._row["agent"]) >= MOST_OPEN
-            self._note(MARKED if many else OPEN, claim.key, competing[0].id, number)
+            self._note(OPEN, competing[0].key, competing[0].id, number)
 
     def _superseded(self, loser: Row, claim: Claim) -> str:
         """Let the new record take the place of one; returns the id of the event.
@@ -103,8 +146,10 @@ class _Incoming:
         revision.apply(self._execute, self._row, self._row["session"])
         return revision.uid
 
-    def _note(self, status: str, key: str, earlier: int, later: int, **more: Any) -> None:
+    def _note(self, status: str, key: str, earlier: int, later: int, **more: Any) -> str:
         now = self._space.clock.now()
+        if status == OPEN and self._store.opened_by(self._row["agent"]) >= MOST_OPEN:
+            status = MARKED
         settled = {"settled_at": now, "settled_by": self._row["agent"]} if status == SUPERSEDED_BY else {}
         uid = contradiction_id(self._space.clock, self._space.ids)
         self._store.open(
@@ -114,6 +159,7 @@ class _Incoming:
                 "status": status, "opened_by": self._row["agent"], **settled, **more,
             },
         )  # fmt: skip
+        return uid
 
 
 def restored(stored: StoredClaim) -> Claim:
@@ -122,5 +168,8 @@ def restored(stored: StoredClaim) -> Claim:
     return Claim(entity, attribute, "", stored.value, **orjson.loads(stored.document))
 
 
-def _weight(row: Row, trust: dict[int, float]) -> Weight:
-    return Weight(row["agent"], trust[row["id"]], row["happened_at"], row["id"])
+def _weights(rows: Sequence[Row], trust: dict[int, float]) -> Iterator[Weight]:
+    """The weights of rows; without a date that somebody gave they count in the order in which they were written."""
+    dated = any(row["happened_at"] != row["created_at"] for row in rows)
+    for row in rows:
+        yield Weight(row["agent"], trust[row["id"]], row["happened_at"] if dated else 0.0, row["id"])

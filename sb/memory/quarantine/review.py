@@ -23,6 +23,7 @@ from sb.log.event import Subject
 from sb.log.event_log import EventLog, LogWrite
 from sb.memory.beliefs.echoes import settle_echoes
 from sb.memory.beliefs.revision import released
+from sb.memory.beliefs.settling import settle_claims
 from sb.memory.decay import state_of
 from sb.memory.masking import masked_text
 from sb.memory.quarantine.holding import HOLD, sources_of
@@ -186,6 +187,7 @@ class Quarantine:
                 if now is not None and now["state"] == ACTIVE:
                     released(writer, write.execute, now)
                     settle_echoes(writer, write.execute, [now])
+                    settle_claims(writer, write.execute, [now], collapse=False)
         return Decided(SAFE, tuple(item.id for item in items), merged=tuple(merged))
 
     def purge(self, items: Sequence[Held], *, by: Decider, reason: str) -> Decided:

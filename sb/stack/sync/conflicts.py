@@ -283,4 +283,4 @@ def as_conflict(found: SyncConflict) -> Conflict:
         )
     )
     what = ", ".join(name.removeprefix("fields.") for name in found.differing)
-    return Conflict(found.id, SYNC, "open", f"{found.record_id}: {what}", 0.0, sides, found.source or "")
+    return Conflict(found.id, SYNC, "open", what, 0.0, sides, found.source or "")

@@ -10,10 +10,9 @@ import orjson
 from sb.store.database import Database
 from sb.store.records.places import Execute
 
-OPEN, MARKED, SUPERSEDED_BY, RESOLVED, REVERTED, DISMISSED = (
-    "open", "marked", "superseded", "resolved", "reverted", "dismissed",
-)  # fmt: skip
-CONTRADICTION_PREFIX = "con_"
+OPEN, MARKED, SUPERSEDED_BY = "open", "marked", "superseded"
+RESOLVED, REVERTED, DISMISSED = "resolved", "reverted", "dismissed"
+CONTRADICTION_PREFIX, _MOST = "cfl_", 50  # of ids; claims of a key that a new one is compared with
 
 
 class StoredClaim(NamedTuple):
@@ -67,16 +66,22 @@ class ClaimStore:
         )
         return int(execute("SELECT last_insert_rowid()").fetchone()[0])
 
-    def of_key(self, key: str, place: int | None, agent: str = "", most: int = 50) -> list[StoredClaim]:
+    def of_key(self, key: str, place: int | None, agent: str = "") -> list[StoredClaim]:
         """The standing claims of a key, an agent's own first, then the oldest: a flood of others displaces neither."""
         if place is None:
-            sql = f"{_CLAIM} WHERE k.key = ? AND k.place IS NULL AND k.stands ORDER BY k.id DESC LIMIT ?"
-            return [StoredClaim(*row) for row in self._database.query(sql, (key, most))]
+            sql = (
+                f"{_CLAIM} WHERE k.key = ? AND k.place IS NULL AND k.stands ORDER BY k.id DESC LIMIT {_MOST}"
+            )
+            return [StoredClaim(*row) for row in self._database.query(sql, (key,))]
+        return self.of_keys(key, key, place, agent)
+
+    def of_keys(self, first: str, last: str, place: int, agent: str = "") -> list[StoredClaim]:
+        """The standing claims of memories whose keys are between two, in the same order."""
         sql = (
-            f"{_CLAIM} JOIN records AS r ON r.id = k.record WHERE k.key = ? AND k.place = ? AND r.state = 'active'"
-            " AND k.stands ORDER BY r.agent <> ?, k.id LIMIT ?"
+            f"{_CLAIM} JOIN records AS r ON r.id = k.record WHERE k.key BETWEEN ? AND ? AND k.place = ?"
+            f" AND r.state = 'active' AND k.stands ORDER BY r.agent <> ?, k.id LIMIT {_MOST}"
         )
-        return [StoredClaim(*row) for row in self._database.query(sql, (key, place, agent, most))]
+        return [StoredClaim(*row) for row in self._database.query(sql, (first, last, place, agent))]
 
     def claims(self, numbers: Sequence[int]) -> dict[int, StoredClaim]:
         """These claims, by number."""
@@ -89,7 +94,6 @@ class ClaimStore:
         execute("UPDATE claims SET stands = 0 WHERE record = ?", (record,))
 
     def set_standing(self, execute: Execute, claim: int, stands: bool) -> None:
-        """Let one of the ledger's own claims stand, or no longer."""
         execute("UPDATE claims SET stands = ? WHERE id = ?", (int(stands), claim))
 
     def open(self, execute: Execute, values: dict[str, Any]) -> bool:
@@ -106,6 +110,14 @@ class ClaimStore:
         columns = {"status": status, "settled_at": at, "settled_by": by, **more}
         named = ", ".join(f"{name} = ?" for name in columns)
         execute(f"UPDATE OR IGNORE contradictions SET {named} WHERE id = ?", (*columns.values(), number))
+
+    def reopen(self, execute: Execute, collapse: str) -> None:
+        """Open again what a collapse settled, now that it was taken back."""
+        execute(
+            "UPDATE OR IGNORE contradictions SET status = 'open', winner = NULL, settled_at = NULL, settled_by = NULL"
+            " WHERE status IN ('superseded', 'resolved') AND instr(collapses, ?)",
+            (collapse,),
+        )
 
     def find(self, uid: str) -> Contradiction | None:
         """The contradiction of an id, or of how it begins if only one does."""
