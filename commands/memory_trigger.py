@@ -11,7 +11,7 @@ from sb.commands.diagnostics import note
 from sb.commands.memories import Agent, Private, Project, Scope, Session, memory, required, typed, with_times
 from sb.commands.options import AsJson, ChangeReason, group
 
-from sb.base.duration import human_duration, parse_duration
+from sb.base.duration import human_age, human_duration, parse_duration
 from sb.base.text import counted, plain
 
 if TYPE_CHECKING:
@@ -190,5 +190,6 @@ def _show(item: TriggerStatus, now: float, json_: bool = False) -> None:
     often = ", every session" if item.every_session else ""
     output.line(plain(f"when {item.when}: {item.action}", one_line=True), one_line=True)
     fate = f"shown {counted(item.shown, 'time')}, ignored {counted(item.ignored, 'time')}"
-    state = "inert" if item.inert else f"{item.status}{left}"
+    ended = f" {human_age(now - item.ended_at)}: {item.why}" if item.ended_at else ""
+    state = "inert" if item.inert else f"{item.status}{left}{ended}"
     output.line(f"    {state}{often}; {fate}; by {item.agent_id} in {item.scope}; {item.id}", one_line=True)

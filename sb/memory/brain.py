@@ -123,11 +123,12 @@ class Brain(Writes, Reads, Sessions):
         Raises:
             StoreError: housekeeping could not write; the database is closed nevertheless.
         """
-        from sb.memory.housekeeping import is_due, tidy
+        from sb.memory.housekeeping import is_due, retire_lapsed, tidy
 
         if self._closed:
             return
         try:
+            retire_lapsed(self.space)
             if is_due(self.space):
                 tidy(self.space, most=_TIDIED_AT_ONCE)
         finally:

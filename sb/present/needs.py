@@ -267,6 +267,7 @@ def review_need(item: ReviewItem, now: int) -> Need:
     commands = {
         "conflict": f"sb stack conflicts {stack}",
         "quarantine": f"sb quarantine show {item.reference}",
+        "ignored": f"sb memory {item.record['kind']} show {item.reference}",
         "suggested": f"sb suggestions show {item.reference} --stack {stack}",
     }
     at = int(item.at * MICROSECONDS)

@@ -1,11 +1,13 @@
-"""The review queue of memory: conflicts between copies, quarantined memories, suggestions, pending triggers."""
+"""The review queue of memory: conflicts between copies, quarantined memories, suggestions, ignored and pending triggers."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from enum import StrEnum
 
+from sb.base.sources import SYSTEM_CLOCK, Clock
 from sb.base.values.frozen import frozen
+from sb.memory.triggers.armed import ignored
 from sb.store.database import Database
 from sb.store.records.columns import QUARANTINED, Row
 from sb.store.records.places import Places
@@ -25,6 +27,7 @@ class ReviewKind(StrEnum):
     CONFLICT = "conflict"
     QUARANTINE = "quarantine"
     SUGGESTED = "suggested"
+    IGNORED = "ignored"  # a trigger or lesson, proposed for retirement
     TRIGGER = "trigger"  # it waits for its precondition, not for an operator
 
 
@@ -63,8 +66,9 @@ class ReviewQueue:
     were changed.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, clock: Clock = SYSTEM_CLOCK) -> None:
         self._database = database
+        self._clock = clock
         self._records = RecordQueries(database)
         self._places = Places(database)
         self._quarantined: set[int] = set()
@@ -77,6 +81,7 @@ class ReviewQueue:
             ReviewKind.CONFLICT: int(conflicts),
             ReviewKind.QUARANTINE: len(self._look()),
             ReviewKind.SUGGESTED: self._records.of_category("suggestion", PENDING),
+            ReviewKind.IGNORED: len(self._numbers(ReviewKind.IGNORED)),
             ReviewKind.TRIGGER: self._records.of_category("trigger", PENDING),
         }
 
@@ -86,7 +91,7 @@ class ReviewQueue:
             *(_key(ReviewKind.CONFLICT, conflict) for conflict in self._conflicts()),
             *(
                 _key(kind, number)
-                for kind in (ReviewKind.QUARANTINE, ReviewKind.SUGGESTED)
+                for kind in (ReviewKind.QUARANTINE, ReviewKind.SUGGESTED, ReviewKind.IGNORED)
                 for number in self._numbers(kind)
             ),
         ]
@@ -99,7 +104,7 @@ class ReviewQueue:
             known: keys of what is left out.
         """
         found = [*self._conflict_items(most, known)]
-        for kind in (ReviewKind.QUARANTINE, ReviewKind.SUGGESTED, ReviewKind.TRIGGER):
+        for kind in (ReviewKind.QUARANTINE, ReviewKind.SUGGESTED, ReviewKind.IGNORED, ReviewKind.TRIGGER):
             fresh = [number for number in self._numbers(kind) if _key(kind, number) not in known]
             found += [self._item(kind, row) for row in self._rows(fresh[:most])]
         return found
@@ -108,6 +113,8 @@ class ReviewQueue:
         """The records of a kind, the newest first."""
         if kind is ReviewKind.QUARANTINE:
             return sorted(self._look(), reverse=True)
+        if kind is ReviewKind.IGNORED:
+            return ignored(self._database, self._clock.now())
         return self._records.numbers_of_category(_RECORDS[kind], PENDING)
 
     def _conflicts(self) -> dict[str, tuple[int, str, float]]:

@@ -10,9 +10,9 @@ from sb.base.text import plain, shorten
 from sb.base.values.frozen import frozen
 from sb.memory.lessons.reasons import reason_of
 from sb.memory.masking import masked_row
-from sb.memory.triggers.armed import Fitting
+from sb.memory.triggers.armed import IGNORED_BEFORE_RETIREMENT, Fitting
 from sb.memory.triggers.precondition import checked, described
-from sb.memory.triggers.reminders import IGNORED_BEFORE_RETIREMENT, RETIRED, Reminders
+from sb.memory.triggers.reminders import RETIRED, Reminders
 from sb.memory.views import Memory, View
 from sb.protocols.types import Lesson
 from sb.store.records.columns import Row

@@ -14,6 +14,8 @@ CREATE INDEX lesson_failures_by_signature ON lesson_failures (signature, record)
 CREATE INDEX lesson_failures_by_record ON lesson_failures (record);
 CREATE INDEX lesson_failures_open ON lesson_failures (run_id) WHERE open = 1;
 
+CREATE INDEX triggers_that_expire ON triggers (json_extract(spec, '$.expires'))
+WHERE json_extract(spec, '$.expires') IS NOT NULL;
 CREATE INDEX trigger_showings_by_session ON trigger_showings (session) WHERE heeded = 0;
 
 CREATE TRIGGER new_lessons_are_armed AFTER INSERT ON records
