@@ -19,6 +19,7 @@ from typing import Any
 from evals.triggers import MANUALS, plain
 from sb.config import load_config
 from sb.hosts.claude_code.events import ADAPTER
+from sb.hosts.hooks.event import Decision, HookVerdict
 from sb.hosts.hooks.judging import judge
 
 _MOST, _SEED = 400, 7
@@ -58,16 +59,18 @@ class _Agent:
     def __init__(self, home: Path) -> None:
         self._project = home / "shop"
         self._project.mkdir()
-        (home / "config.yaml").write_text("hooks:\n  keep: false\n", encoding="utf-8")
-        self._config = load_config(env={"SB_HOME": str(home), "HOME": str(home)}, cwd=self._project, flags={})
+        env = {"SB_HOME": str(home / "sb"), "HOME": str(home)}
+        (home / "sb").mkdir(mode=0o700)
+        (home / "sb" / "config.yaml").write_text("hooks:\n  keep: false\n", encoding="utf-8")
+        self._config = load_config(env=env, cwd=self._project, flags={})
         self._count = 0
 
-    def tell(self, session: str, event: str, command: str, **more: Any) -> str:
-        """Tell of an event; returns what the agent reads."""
-        self._count += event == "PreToolUse"
+    def tell(self, session: str, event: str, command: str, **more: Any) -> HookVerdict:
+        """Tell of an event; returns the verdict."""
+        self._count += 1
         call = {"tool_name": "Bash", "tool_use_id": f"t{self._count}", "tool_input": {"command": command}}
         told = {"session_id": session, "cwd": str(self._project), "hook_event_name": event, **call, **more}
-        return judge(self._config, ADAPTER, ADAPTER.read(told)).context
+        return judge(self._config, ADAPTER, ADAPTER.read(told))
 
 
 def report(file: Path | None) -> Iterator[str]:
@@ -76,15 +79,20 @@ def report(file: Path | None) -> Iterator[str]:
     failed, others = lines[::2], lines[1::2]
     with tempfile.TemporaryDirectory() as folder:
         agent = _Agent(Path(folder))
+        failed = [
+            line for line in failed if agent.tell("first", "PreToolUse", line).decision is not Decision.DENY
+        ]
         for line in failed:
-            agent.tell("first", "PreToolUse", line)
             agent.tell("first", "PostToolUseFailure", line, error=_ERROR.format(line.split()[0]))
         for name, again in AGAIN.items():
             met = sum(
-                "[lesson]" in agent.tell(f"again {name} {line}", "PreToolUse", again(line)) for line in failed
+                "[lesson]" in agent.tell(f"again {name} {line}", "PreToolUse", again(line)).context
+                for line in failed
             )
             yield f"tried again, {name}: {met} of {len(failed)} meet a lesson ({met / len(failed):.3f})"
-        told = [line for line in others if "[lesson]" in agent.tell(f"other {line}", "PreToolUse", line)]
+        told = [
+            line for line in others if "[lesson]" in agent.tell(f"other {line}", "PreToolUse", line).context
+        ]
         yield f"other calls: {len(told)} of {len(others)} meet one; bar {len(others) // 200}"
         yield from (f"  {line}" for line in told[:10])
 

@@ -49,6 +49,8 @@ def moves(runtime: Runtime) -> Check:
     brain = runtime.brain("ada", scope="project:moves")
     trigger = brain.trigger_create("billing schema", "read the runbook")
     brain.trigger_retire(trigger)
+    lesson = brain.lesson_add("the script is called build", "npm run biuld")
+    brain.lesson_retire(lesson)
     fact = brain.remember("The vendor moved to Bonn.")
     review = Quarantine(brain.space, runtime.log, open_authority(runtime.config, runtime.log))
     review.add([fact], by=Label("operator"), reason="the vendor was compromised")
@@ -61,11 +63,12 @@ def moves(runtime: Runtime) -> Check:
     taken = stack.accept_suggestion(suggestion)
     seen = (
         refusal(lambda: brain.trigger_retire(trigger)),
+        refusal(lambda: brain.lesson_retire(lesson)),
         refusal(lambda: review.release([item], by=Label("operator"), reason="once more")),
         stack.accept_suggestion(suggestion),
     )
-    ok = taken is not None and seen == ("ValueError", "NotFoundError", None)
-    return Check("others", ok, f"trigger_retire, release, accept_suggestion once more: {seen}")
+    ok = taken is not None and seen == ("ValueError", "ValueError", "NotFoundError", None)
+    return Check("others", ok, f"trigger_retire, lesson_retire, release, accept_suggestion once more: {seen}")
 
 
 def compromised(runtime: Runtime) -> Check:

@@ -107,7 +107,7 @@ class _Learner:
     def _begin(self, item: Tried) -> None:
         uid = self._space.new_id(self._space.clock.now())
         lesson = Lesson(
-            id=uid, content=wording(item.line, item.cause), cause=item.cause, conditions={"call": item.line},
+            id=uid, content=wording(item.line, ""), cause=item.cause, conditions={"call": item.line},
             source_type=LEARNED, source_entity=item.call_id,
         )  # fmt: skip
 
@@ -126,7 +126,7 @@ class _Learner:
         wanted = self._is_learned(row) and row["category"] in (ACTIVE, SETTLED)
         record = self._space.record(row)
         if wanted and (row["category"] == SETTLED or record.cause != item.cause):
-            content = wording(item.line, item.cause, record.worked or "")
+            content = wording(item.line, "", record.worked or "")
             self._lessons.change(
                 row, "learn", "the call failed again", lambda execute: self._note(execute, item, row["id"]),
                 status=ACTIVE, cause=item.cause, content=content,
@@ -156,7 +156,7 @@ class _Learner:
             record = self._space.record(other)
             failed = str((record.conditions or {}).get("call", ""))
             if overlap(failed, item.line) >= RELATED and bare_call(failed) != bare_call(item.line):
-                content = wording(failed, record.cause or "", item.line)
+                content = wording(failed, "", item.line)
                 self._end(
                     other, "another call worked", worked=item.line, worked_call=item.call_id, content=content
                 )
