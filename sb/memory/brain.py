@@ -123,7 +123,8 @@ class Brain(Writes, Reads, Sessions):
         Raises:
             StoreError: housekeeping could not write; the database is closed nevertheless.
         """
-        from sb.memory.housekeeping import is_due, retire_lapsed, tidy
+        from sb.memory.housekeeping import is_due, tidy
+        from sb.memory.triggers.lapsing import retire_lapsed
 
         if self._closed:
             return

@@ -27,7 +27,6 @@ from sb.store.records.places import Execute, Place
 
 WINDOW = 20  # calls after a failure among which what works in its place is looked for
 RELATED = 0.33  # of the tokens of a failed call and of one that worked those that both have
-_CALLS = 60  # of a run, the newest, that are read again
 
 
 class Tried(NamedTuple):
@@ -59,7 +58,7 @@ def learn(brain: Brain, log: EventLog, run_id: str) -> None:
 
 def _tried(log: EventLog, run_id: str, agent: str) -> Iterator[Tried]:
     """The newest ended calls of a run, oldest first."""
-    firsts = run_calls(log, run_id, limit=_CALLS)
+    firsts = run_calls(log, run_id, limit=WINDOW + 5)
     records = calls_at(log, firsts)
     for first in reversed(firsts):
         call = records[first]

@@ -39,7 +39,8 @@ def inert(database: Database) -> frozenset[int]:
 def prepare(execute: Execute, record: int, spec: Spec, keys: Mapping[str, float]) -> None:
     """Store what a trigger is matched by, unless it has changed meanwhile."""
     text = orjson.dumps(spec).decode()
-    done = execute("UPDATE triggers SET spec = ? WHERE record = ? AND spec IS NULL", (text, record))
+    sql = "UPDATE triggers SET spec = ?, expires = ? WHERE record = ? AND spec IS NULL"
+    done = execute(sql, (text, spec.get("expires"), record))
     if done.rowcount:
         for key, weight in keys.items():
             execute("INSERT INTO trigger_keys (key, record, weight) VALUES (?, ?, ?)", (key, record, weight))

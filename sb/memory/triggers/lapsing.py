@@ -5,9 +5,7 @@ from __future__ import annotations
 from sb.base.sources import iso
 from sb.memory.space import Space
 
-_LAPSED = (
-    "SELECT record, json_extract(spec, '$.expires') FROM triggers WHERE json_extract(spec, '$.expires') <= ?"
-)
+_LAPSED = "SELECT record, expires FROM triggers WHERE expires <= ?"
 
 
 def retire_lapsed(space: Space) -> int:

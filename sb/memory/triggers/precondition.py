@@ -21,7 +21,9 @@ LEAST_WORDS = (
     0.43  # of a precondition's words, by rarity; fitted on one half of evals/triggers, judged on the other
 )
 LEAST_ERROR = 0.75  # of an error's words: numbers and paths in it differ from one time to the next
-LEAST_CALL = 0.9  # of the tokens of two calls those that both have; below it other flags and files of a program fit too
+LEAST_CALL = (
+    0.95  # of the tokens of two calls those that both have; below it other flags of the same program fit too
+)
 _MOST_WORDS = 400  # of a situation
 _NO_WORD = "[*?./\\[\\]{}!-]+"
 _TOKEN = re.compile(r"[^\s'\"`;|&<>()]+")

@@ -1,5 +1,9 @@
 -- Lessons show themselves as triggers do: at the call that they are about.
 ALTER TABLE triggers ADD COLUMN kind TEXT NOT NULL DEFAULT 'trigger';
+ALTER TABLE triggers ADD COLUMN expires REAL; -- seconds since the epoch; made with the spec
+CREATE INDEX triggers_that_expire ON triggers (expires) WHERE expires IS NOT NULL;
+DELETE FROM trigger_keys;
+UPDATE triggers SET spec = NULL;
 
 -- The failed, refused and undone calls that a lesson was learned from, each once. `open`: what worked is still looked for.
 CREATE TABLE lesson_failures (
@@ -14,8 +18,6 @@ CREATE INDEX lesson_failures_by_signature ON lesson_failures (signature, record)
 CREATE INDEX lesson_failures_by_record ON lesson_failures (record);
 CREATE INDEX lesson_failures_open ON lesson_failures (run_id) WHERE open = 1;
 
-CREATE INDEX triggers_that_expire ON triggers (json_extract(spec, '$.expires'))
-WHERE json_extract(spec, '$.expires') IS NOT NULL;
 CREATE INDEX trigger_showings_by_session ON trigger_showings (session) WHERE heeded = 0;
 
 CREATE TRIGGER new_lessons_are_armed AFTER INSERT ON records
