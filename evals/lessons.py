@@ -65,12 +65,17 @@ class _Agent:
         self._config = load_config(env=env, cwd=self._project, flags={})
         self._count = 0
 
-    def tell(self, session: str, event: str, command: str, **more: Any) -> HookVerdict:
-        """Tell of an event; returns the verdict."""
+    def tell(self, event: str, command: str, *, again: bool = True, **more: Any) -> HookVerdict:
+        """Tell of an event; returns the verdict.
+
+        Args:
+            again: it is one of a later session, each of its own.
+        """
         self._count += 1
+        session = f"later-{self._count}" if again else "first"
         call = {"tool_name": "Bash", "tool_use_id": f"t{self._count}", "tool_input": {"command": command}}
-        told = {"session_id": session, "cwd": str(self._project), "hook_event_name": event, **call, **more}
-        return judge(self._config, ADAPTER, ADAPTER.read(told))
+        payload = {"session_id": session, "cwd": str(self._project), "hook_event_name": event, **call, **more}
+        return judge(self._config, ADAPTER, ADAPTER.read(payload))
 
 
 def report(file: Path | None) -> Iterator[str]:
@@ -80,21 +85,18 @@ def report(file: Path | None) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as folder:
         agent = _Agent(Path(folder))
         failed = [
-            line for line in failed if agent.tell("first", "PreToolUse", line).decision is not Decision.DENY
+            line
+            for line in failed
+            if agent.tell("PreToolUse", line, again=False).decision is not Decision.DENY
         ]
         for line in failed:
-            agent.tell("first", "PostToolUseFailure", line, error=_ERROR.format(line.split()[0]))
+            agent.tell("PostToolUseFailure", line, again=False, error=_ERROR.format(line.split()[0]))
         for name, again in AGAIN.items():
-            met = sum(
-                "[lesson]" in agent.tell(f"again {name} {line}", "PreToolUse", again(line)).context
-                for line in failed
-            )
-            yield f"tried again, {name}: {met} of {len(failed)} meet a lesson ({met / len(failed):.3f})"
-        told = [
-            line for line in others if "[lesson]" in agent.tell(f"other {line}", "PreToolUse", line).context
-        ]
-        yield f"other calls: {len(told)} of {len(others)} meet one; bar {len(others) // 200}"
-        yield from (f"  {line}" for line in told[:10])
+            found = sum("[lesson]" in agent.tell("PreToolUse", again(line)).context for line in failed)
+            yield f"tried again, {name}: {found} of {len(failed)} meet a lesson ({found / len(failed):.3f})"
+        firing = [line for line in others if "[lesson]" in agent.tell("PreToolUse", line).context]
+        yield f"other calls: {len(firing)} of {len(others)} meet one; bar {len(others) // 200}"
+        yield from (f"  {line}" for line in firing[:10])
 
 
 if __name__ == "__main__":
