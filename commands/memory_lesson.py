@@ -8,16 +8,16 @@ import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
 from sb.commands.memories import Agent, Private, Project, Scope, Session, memory, required, typed, with_times
-from sb.commands.memory_trigger import Error, Path, Tool
+from sb.commands.memory_trigger import Error, Path, Tool, Trigger, add_common, fate
 from sb.commands.options import AsJson, ChangeReason, group
 
-from sb.base.text import counted, plain
+from sb.base.text import plain
 
 if TYPE_CHECKING:
+    from sb.memory import Brain
     from sb.memory.lessons.lessons import LessonStatus
 
 app = group("Save, list and end lessons about calls.")
-Lesson = Annotated[str, typer.Argument(metavar="ID", help="Id of a lesson (mem_…).")]
 
 
 @app.command(epilog='Example: sb memory lesson add "npm run biuld" "the script is called build"')
@@ -47,51 +47,13 @@ def add(
         item = brain.lesson_show(made)
         if item.inert:
             note("it reads like an attack on a model: it is saved, but never shown")
-        _show(item, json_)
-
-
-@app.command("list", epilog="Example: sb memory lesson list --status active")
-def list_(
-    ctx: typer.Context,
-    status: Annotated[str, typer.Option(help="active, settled or retired.")] = "",
-    project: Project = "",
-    scope: Scope = "",
-    agent: Agent = "",
-    json_: AsJson = False,
-) -> None:
-    """List lessons, and those that were ignored too often."""
-    with memory(ctx, agent, project=project, scope=scope) as brain:
-        items = brain.lesson_list(status)
-    if json_:
-        output.emit_json({"items": [with_times(item.as_json()) for item in items]})
-        return
-    for item in items:
-        _show(item)
-    if proposed := [item for item in items if item.proposed]:
-        counts = counted(len(proposed), "lesson")
-        note(f"{counts} ignored too often: sb memory lesson retire {proposed[0].id}")
-    if not items:
-        note("no lessons: failed calls make some, and sb memory lesson add saves one")
-
-
-@app.command(epilog="Example: sb memory lesson show mem_7c2e91")
-def show(
-    ctx: typer.Context,
-    lesson: Lesson,
-    project: Project = "",
-    scope: Scope = "",
-    agent: Agent = "",
-    json_: AsJson = False,
-) -> None:
-    """Show one lesson."""
-    with memory(ctx, agent, project=project, scope=scope) as brain:
-        _show(brain.lesson_show(lesson), json_)
+        _show(brain, item, json_)
 
 
 @app.command(epilog='Example: sb memory lesson confirm mem_7c2e91 --reason "it was so"')
 def confirm(
     ctx: typer.Context,
-    lesson: Lesson,
+    lesson: Trigger,
     reason: ChangeReason = "",
     project: Project = "",
     scope: Scope = "",
@@ -103,34 +65,16 @@ def confirm(
     with memory(ctx, agent, project=project, scope=scope) as brain:
         brain.lesson_show(lesson)
         brain.confirm(lesson, reason)
-        _show(brain.lesson_show(lesson), json_)
+        _show(brain, brain.lesson_show(lesson), json_)
 
 
-@app.command(epilog='Example: sb memory lesson retire mem_7c2e91 --reason "it was renamed"')
-def retire(
-    ctx: typer.Context,
-    lesson: Lesson,
-    reason: ChangeReason = "",
-    project: Project = "",
-    scope: Scope = "",
-    agent: Agent = "",
-    json_: AsJson = False,
-) -> None:
-    """Retire a lesson for good."""
-    required(reason)
-    with memory(ctx, agent, project=project, scope=scope) as brain:
-        brain.lesson_retire(lesson, reason)
-        _show(brain.lesson_show(lesson), json_)
-
-
-def _show(item: LessonStatus, json_: bool = False) -> None:
+def _show(brain: Brain, item: LessonStatus, json_: bool = False) -> None:
     if json_:
         output.emit_json(with_times(item.as_json()))
         return
     output.line(plain(f"at {item.when}: {item.content}", one_line=True), one_line=True)
-    fate = f"shown {counted(item.shown, 'time')}, ignored {counted(item.ignored, 'time')}"
     state = "inert" if item.inert else item.status
-    output.line(
-        f"    {state}, credibility {item.credibility:g}; {fate}; by {item.agent_id} in {item.scope}; {item.id}",
-        one_line=True,
-    )
+    output.line(f"    {state}, credibility {item.credibility:g}; {fate(item)}", one_line=True)
+
+
+add_common(app, "lesson", _show, "no lessons: failed calls make some, and sb memory lesson add saves one")

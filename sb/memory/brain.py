@@ -124,10 +124,12 @@ class Brain(Writes, Reads, Sessions):
             StoreError: housekeeping could not write; the database is closed nevertheless.
         """
         from sb.memory.housekeeping import is_due, tidy
+        from sb.memory.triggers.lapsing import retire_lapsed
 
         if self._closed:
             return
         try:
+            retire_lapsed(self.space)
             if is_due(self.space):
                 tidy(self.space, most=_TIDIED_AT_ONCE)
         finally:

@@ -1,4 +1,4 @@
-"""Housekeeping: refresh index statistics, token counts and missing or outdated vectors.
+"""Housekeeping: refresh index statistics, token counts and missing or outdated vectors; retire triggers that lapsed.
 
 How specific a text is, and how much each of its tokens tells, depends on all that is kept; an embedder that is a server,
 or was not there, leaves records without vectors. Records are gone through in short transactions, so that nobody waits;
@@ -13,6 +13,7 @@ from sb.base.values.frozen import frozen
 from sb.errors import EmbedderError
 from sb.memory.ranking.roles import Spoken, roles
 from sb.memory.space import Space
+from sb.memory.triggers.lapsing import retire_lapsed
 from sb.memory.views import View
 from sb.store.embedding.context import ContextEmbedder
 from sb.store.embedding.static import StaticEmbedder
@@ -64,6 +65,7 @@ def tidy(space: Space, *, most: int | None = None, progress: Progress | None = N
     Raises:
         StoreError: the database cannot be written; what was done so far is kept.
     """
+    retire_lapsed(space)
     state = _state(space)
     if _AFTER not in state:
         state = _begin(space)

@@ -1,7 +1,7 @@
 """The trigger and lesson operations of a Brain.
 
 Source: the memory whitepaper, "prospective memory"; docs/reference/memory-triggers.md and
-docs/guides/memory-lessons.md.
+docs/reference/memory-lessons.md.
 """
 
 from __future__ import annotations

@@ -269,6 +269,7 @@ def review_need(item: ReviewItem, now: int) -> Need:
         if item.is_of_copies
         else f"sb memory conflicts show {item.reference}",
         "quarantine": f"sb quarantine show {item.reference}",
+        "ignored": f"sb memory {item.record['kind']} show {item.reference}",
         "suggested": f"sb suggestions show {item.reference} --stack {stack}",
     }
     at = int(item.at * MICROSECONDS)

@@ -1,11 +1,13 @@
-"""The review queue of memory: conflicts of copies and of memories, quarantined memories, suggestions, pending triggers."""
+"""The review queue of memory: conflicts, quarantined memories, suggestions, ignored and pending triggers."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from enum import StrEnum
 
+from sb.base.sources import SYSTEM_CLOCK, Clock
 from sb.base.values.frozen import frozen
+from sb.memory.triggers.armed import ignored
 from sb.store.database import Database
 from sb.store.records.claims import CONTRADICTION_PREFIX
 from sb.store.records.columns import QUARANTINED, Row
@@ -26,6 +28,7 @@ class ReviewKind(StrEnum):
     CONFLICT = "conflict"
     QUARANTINE = "quarantine"
     SUGGESTED = "suggested"
+    IGNORED = "ignored"  # a trigger or lesson, proposed for retirement
     TRIGGER = "trigger"  # it waits for its precondition, not for an operator
 
 
@@ -69,8 +72,9 @@ class ReviewQueue:
     were changed.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, clock: Clock = SYSTEM_CLOCK) -> None:
         self._database = database
+        self._clock = clock
         self._records = RecordQueries(database)
         self._places = Places(database)
         self._quarantined: set[int] = set()
@@ -82,6 +86,7 @@ class ReviewQueue:
             ReviewKind.CONFLICT: len(self._conflicts()),
             ReviewKind.QUARANTINE: len(self._look()),
             ReviewKind.SUGGESTED: self._records.of_category("suggestion", PENDING),
+            ReviewKind.IGNORED: len(self._numbers(ReviewKind.IGNORED)),
             ReviewKind.TRIGGER: self._records.of_category("trigger", PENDING),
         }
 
@@ -91,7 +96,7 @@ class ReviewQueue:
             *(_key(ReviewKind.CONFLICT, conflict) for conflict in self._conflicts()),
             *(
                 _key(kind, number)
-                for kind in (ReviewKind.QUARANTINE, ReviewKind.SUGGESTED)
+                for kind in (ReviewKind.QUARANTINE, ReviewKind.SUGGESTED, ReviewKind.IGNORED)
                 for number in self._numbers(kind)
             ),
         ]
@@ -104,7 +109,7 @@ class ReviewQueue:
             known: keys of what is left out.
         """
         found = [*self._conflict_items(most, known)]
-        for kind in (ReviewKind.QUARANTINE, ReviewKind.SUGGESTED, ReviewKind.TRIGGER):
+        for kind in (ReviewKind.QUARANTINE, ReviewKind.SUGGESTED, ReviewKind.IGNORED, ReviewKind.TRIGGER):
             fresh = [number for number in self._numbers(kind) if _key(kind, number) not in known]
             found += [self._item(kind, row) for row in self._rows(fresh[:most])]
         return found
@@ -113,6 +118,8 @@ class ReviewQueue:
         """The records of a kind, the newest first."""
         if kind is ReviewKind.QUARANTINE:
             return sorted(self._look(), reverse=True)
+        if kind is ReviewKind.IGNORED:
+            return ignored(self._database, self._clock.now())
         return self._records.numbers_of_category(_RECORDS[kind], PENDING)
 
     def _conflicts(self) -> dict[str, tuple[int, str, float]]:

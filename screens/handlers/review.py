@@ -14,9 +14,11 @@ from sb.screens.state.review import (
     Reviewed,
     conflict_question,
     decide_quarantine,
+    ignored_question,
     quarantine_question,
     resolve,
     reviewed,
+    settle_ignored,
     versions,
 )
 
@@ -32,8 +34,9 @@ _LABELS = {
     ReviewKind.CONFLICT: {"approve": "keep this", "deny": "keep both"},
     ReviewKind.QUARANTINE: {"approve": "release", "deny": "purge"},
     ReviewKind.SUGGESTED: {"approve": "accept", "deny": "dismiss"},
+    ReviewKind.IGNORED: {"approve": "retire", "deny": "keep"},
 }
-DECIDED = (ReviewKind.CONFLICT, ReviewKind.QUARANTINE, ReviewKind.SUGGESTED)
+DECIDED = (ReviewKind.CONFLICT, ReviewKind.QUARANTINE, ReviewKind.SUGGESTED, ReviewKind.IGNORED)
 
 
 class ReviewHandler(Handler[Reviewed]):
@@ -102,6 +105,10 @@ class ReviewHandler(Handler[Reviewed]):
             self.screen.ask(
                 question(verb, suggested), suggested, self.noting(act, lambda record: str(record["uid"]))
             )
+        elif unheeded := [read.item for read in by_kind[ReviewKind.IGNORED]]:
+            which = "retire" if verb == "accept" else "keep"
+            asked = ignored_question(unheeded, which)
+            self.screen.ask(asked, unheeded, self.noting(partial(self._settle_ignored, which), _reference))
         elif conflicts:
             asked = conflict_question(conflicts[0], keep)
             act = partial(self._resolve, keep)
@@ -114,6 +121,9 @@ class ReviewHandler(Handler[Reviewed]):
 
     def _review_quarantined(self, verb: str, item: ReviewItem, by: Decider, reason: str) -> str:
         return decide_quarantine(self.records, verb, item, by, reason)
+
+    def _settle_ignored(self, verb: str, item: ReviewItem, by: Decider, reason: str) -> str:
+        return settle_ignored(self.records, verb, item, by.name, reason)
 
     def _resolve(self, keep: int | None, found: Reviewed, by: Decider, reason: str) -> str:
         return resolve(self.records, found, keep, by.name, reason)

@@ -37,6 +37,8 @@ _BOTH = {
 }
 _DECIDES = {
     "release": "Agents find it from now on; what was derived from it stays quarantined.",
+    "retire": "It is shown to no agent any more, for good.",
+    "keep": "It stays; three more sessions have to ignore it before it is proposed again.",
     "purge": "It stays as evidence that no agent finds, without its relations, and cannot be released.",
 }
 
@@ -72,6 +74,11 @@ def _read(records: Records, item: ReviewItem) -> Reviewed:
             return Reviewed(item, [*about, Field("History"), *views[HISTORY][1:]], _conflict(records, item))
         case ReviewKind.QUARANTINE:
             return Reviewed(item, _quarantined(records.quarantine("detail").show(item.reference)))
+        case ReviewKind.IGNORED:
+            asks = Field(
+                "", "Three sessions were shown it, and none heeded it: a retires it, d keeps it.", tone="soft"
+            )
+            return Reviewed(item, [title, asks, *about])
         case ReviewKind.TRIGGER:
             waits = Field("", "It fires by itself; nothing has to be decided.", tone="soft")
             return Reviewed(item, [title, waits, *about])
@@ -113,6 +120,25 @@ def decide_quarantine(records: Records, verb: str, item: ReviewItem, by: Decider
     memory = replace(quarantine.show(item.reference), version=item.record["version"])
     decide = quarantine.release if verb == "release" else quarantine.purge
     return f"{item.reference} {decide([memory], by=by, reason=reason).verdict}"
+
+
+def ignored_question(items: Sequence[ReviewItem], verb: str) -> Question:
+    """The question before ignored triggers and lessons are retired or kept."""
+    texts = [shorten(str(item.record["text"]), 300) for item in items[:MOST_OBJECTS]]
+    title = f"{verb.capitalize()} {counted(len(items), 'reminder')}"
+    uids = tuple(item.reference for item in items)
+    return Question(title, some(texts, len(items)), (), _DECIDES[verb], uids)
+
+
+def settle_ignored(records: Records, verb: str, item: ReviewItem, by: str, reason: str) -> str:
+    """Retire an ignored trigger or lesson, or keep it; returns what to say."""
+    memory = records.memory("write", by)
+    reminders = memory.lessons if item.record["kind"] == "lesson" else memory.triggers
+    try:
+        reminders.retire(item.record, reason) if verb == "retire" else reminders.keep(item.record)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    return f"{item.reference} {'retired' if verb == 'retire' else 'kept'}"
 
 
 def _conflict(records: Records, item: ReviewItem) -> Conflict:

@@ -27,7 +27,6 @@ from sb.store.records.places import Execute, Place
 
 WINDOW = 20  # calls after a failure among which what works in its place is looked for
 RELATED = 0.33  # of the tokens of a failed call and of one that worked those that both have
-_CALLS = 60  # of a run, the newest, that are read again
 
 
 class Tried(NamedTuple):
@@ -59,7 +58,7 @@ def learn(brain: Brain, log: EventLog, run_id: str) -> None:
 
 def _tried(log: EventLog, run_id: str, agent: str) -> Iterator[Tried]:
     """The newest ended calls of a run, oldest first."""
-    firsts = run_calls(log, run_id, limit=_CALLS)
+    firsts = run_calls(log, run_id, limit=WINDOW + 5)
     records = calls_at(log, firsts)
     for first in reversed(firsts):
         call = records[first]
@@ -107,7 +106,7 @@ class _Learner:
     def _begin(self, item: Tried) -> None:
         uid = self._space.new_id(self._space.clock.now())
         lesson = Lesson(
-            id=uid, content=wording(item.line, item.cause), cause=item.cause, conditions={"call": item.line},
+            id=uid, content=wording(item.line, ""), cause=item.cause, conditions={"call": item.line},
             source_type=LEARNED, source_entity=item.call_id,
         )  # fmt: skip
 
@@ -126,7 +125,7 @@ class _Learner:
         wanted = self._is_learned(row) and row["category"] in (ACTIVE, SETTLED)
         record = self._space.record(row)
         if wanted and (row["category"] == SETTLED or record.cause != item.cause):
-            content = wording(item.line, item.cause, record.worked or "")
+            content = wording(item.line, "", record.worked or "")
             self._lessons.change(
                 row, "learn", "the call failed again", lambda execute: self._note(execute, item, row["id"]),
                 status=ACTIVE, cause=item.cause, content=content,
@@ -156,7 +155,7 @@ class _Learner:
             record = self._space.record(other)
             failed = str((record.conditions or {}).get("call", ""))
             if overlap(failed, item.line) >= RELATED and bare_call(failed) != bare_call(item.line):
-                content = wording(failed, record.cause or "", item.line)
+                content = wording(failed, "", item.line)
                 self._end(
                     other, "another call worked", worked=item.line, worked_call=item.call_id, content=content
                 )

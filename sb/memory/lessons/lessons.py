@@ -10,9 +10,9 @@ from sb.base.text import plain, shorten
 from sb.base.values.frozen import frozen
 from sb.memory.lessons.reasons import reason_of
 from sb.memory.masking import masked_row
-from sb.memory.triggers.armed import Fitting
+from sb.memory.triggers.armed import IGNORED_BEFORE_RETIREMENT, Fitting
 from sb.memory.triggers.precondition import checked, described
-from sb.memory.triggers.reminders import IGNORED_BEFORE_RETIREMENT, RETIRED, Reminders
+from sb.memory.triggers.reminders import RETIRED, Reminders
 from sb.memory.views import Memory, View
 from sb.protocols.types import Lesson
 from sb.store.records.columns import Row
@@ -87,7 +87,7 @@ def wording(call: str, cause: str, worked: str = "", times: int = 1) -> str:
     """The text of a lesson about a call; the call that worked comes first."""
     verb, _, reason = cause.partition(": ")
     often = f" {times} times" if times > 1 else ""
-    failed = f"{shorten(call, _LONGEST_CALL)} {verb}{often}{reason and f': {reason}'}"
+    failed = f"{shorten(call, _LONGEST_CALL)} {verb}{often}{reason and f': {reason}'}".rstrip()
     return f"{shorten(worked, _LONGEST_CALL)} worked; {failed}" if worked else failed
 
 
@@ -150,11 +150,11 @@ class Lessons(Reminders[FiredLesson, LessonStatus]):
 
     def _view(self, row: Row, item: Fitting) -> FiredLesson:
         status = self.status([row])[0]
-        text, reason = status.content, reason_of(self._space, item.record) if status.times else ""
-        if reason and status.source_type == LEARNED:
-            text = wording(
-                status.conditions["call"], f"{status.cause}: {reason}", status.worked, status.times
-            )
+        call, text = status.conditions.get("call", ""), status.content
+        if status.times and text == wording(call, status.cause, status.worked, status.times):  # learned
+            reason = reason_of(self._space, item.record)
+            cause = f"{status.cause}: {reason}" if reason else status.cause
+            text = wording(call, cause, status.worked, status.times)
         return FiredLesson(status.id, text, status.agent_id, status.source_type, status.scope, status.times)
 
     def _status(self, memory: Memory, counts: tuple[int, int], inert: bool, now: float) -> LessonStatus:
@@ -167,9 +167,9 @@ class Lessons(Reminders[FiredLesson, LessonStatus]):
         )
         times = self._times(memory.id)
         content = str(details.get("content", memory.content))
-        if times and memory.source_type == LEARNED:
-            undone = bool(worked) and self._is_undone(str(details.get("worked_call") or ""))
-            worked = "" if undone else worked
+        if content == wording(call, "", worked):  # learned; what somebody wrote stays as it is
+            if worked and self._is_undone(str(details.get("worked_call") or "")):
+                worked = ""
             content = wording(call, cause, worked, times)
         return LessonStatus(
             id=memory.id, content=content, when=described(conditions), cause=cause, worked=worked,

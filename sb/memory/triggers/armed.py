@@ -12,6 +12,7 @@ from sb.store.database import Database
 from sb.store.records.places import Execute
 
 IGNORED_AFTER_S = 3_600.0  # a session that was shown a trigger may yet come to it
+IGNORED_BEFORE_RETIREMENT = 3
 _SESSION_S = 86_400.0  # a confirmation does not say in which session it was given
 _MOST_TRIED = 200  # of those that share a key with a situation, the best first
 
@@ -38,7 +39,8 @@ def inert(database: Database) -> frozenset[int]:
 def prepare(execute: Execute, record: int, spec: Spec, keys: Mapping[str, float]) -> None:
     """Store what a trigger is matched by, unless it has changed meanwhile."""
     text = orjson.dumps(spec).decode()
-    done = execute("UPDATE triggers SET spec = ? WHERE record = ? AND spec IS NULL", (text, record))
+    sql = "UPDATE triggers SET spec = ?, expires = ? WHERE record = ? AND spec IS NULL"
+    done = execute(sql, (text, spec.get("expires"), record))
     if done.rowcount:
         for key, weight in keys.items():
             execute("INSERT INTO trigger_keys (key, record, weight) VALUES (?, ?, ?)", (key, record, weight))
@@ -107,3 +109,19 @@ def showings(database: Database, records: Iterable[int], now: float) -> dict[int
         record: (count, ignored)
         for record, count, ignored in database.query(sql, (now - IGNORED_AFTER_S, _SESSION_S, listed))
     }
+
+
+def ignored(database: Database, now: float) -> list[int]:
+    """The triggers and lessons that are proposed for retirement, the newest first."""
+    sql = (
+        "SELECT s.record FROM trigger_showings AS s JOIN triggers AS t ON t.record = s.record WHERE s.heeded = 0"
+        " GROUP BY s.record HAVING count(*) >= ? ORDER BY s.record DESC"
+    )
+    found = [number for (number,) in database.query(sql, (IGNORED_BEFORE_RETIREMENT,))]
+    counts = showings(database, found, now) if found else {}
+    return [number for number in found if counts[number][1] >= IGNORED_BEFORE_RETIREMENT]
+
+
+def keep(execute: Execute, record: int) -> None:
+    """Count anew how often a trigger or lesson is ignored: somebody looked, and keeps it."""
+    execute("UPDATE trigger_showings SET heeded = 1 WHERE record = ?", (record,))

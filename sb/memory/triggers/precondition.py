@@ -21,14 +21,12 @@ LEAST_WORDS = (
     0.43  # of a precondition's words, by rarity; fitted on one half of evals/triggers, judged on the other
 )
 LEAST_ERROR = 0.75  # of an error's words: numbers and paths in it differ from one time to the next
-LEAST_CALL = 0.9  # of the tokens of two calls those that both have; below it other flags and files of a program fit too
 _MOST_WORDS = 400  # of a situation
 _NO_WORD = "[*?./\\[\\]{}!-]+"
 _TOKEN = re.compile(r"[^\s'\"`;|&<>()]+")
 _ROUTE = re.compile(
     r"^\s*(?:cd\s+[^\s;&|]+\s*(?:&&|;)\s*|timeout\s+(?:-\S+\s+)*\d\S*\s+|time\s+|nohup\s+)+"
 )  # where a command is run
-_TARGET = re.compile(r"[\w~][/.:@=][\w*]|^[/~]|\d")  # a file, an address, a number
 _VIEW = re.compile(r"(?:\s*2>&1|\s*\|\s*(?:tail|head)\b[^|;&]*)+\s*$")  # how much of its output is read
 Rarity = Callable[[str], float]
 Spec = dict[str, Any]
@@ -52,7 +50,7 @@ class Situation:
     call: str = ""
     is_call: bool = False
     _stems: dict[str, frozenset[str]] = field(default_factory=dict, compare=False, repr=False)
-    _weights: dict[str, dict[str, float]] = field(default_factory=dict, compare=False, repr=False)
+    _call_key: list[str] = field(default_factory=list, compare=False, repr=False)
 
     def stems(self, part: str) -> frozenset[str]:
         """The stems of a part, made once."""
@@ -62,18 +60,19 @@ class Situation:
             self._stems[part] = frozenset(map(stem, words(texts[part])[:_MOST_WORDS]))
         return self._stems[part]
 
-    def call_weights(self) -> dict[str, float]:
-        """The weights of the call's tokens, made once."""
-        if "call" not in self._weights:
-            self._weights["call"] = call_weights(self.call)
-        return self._weights["call"]
+    def call_key(self) -> str:
+        """The key of the call, made once."""
+        if not self._call_key:
+            self._call_key.append(call_key(self.call))
+        return self._call_key[0]
 
     def keys(self) -> Iterator[str]:
         """The keys under which triggers that may fit are stored."""
         yield from self.stems("entity")
         for part in ("task", "error") if self.task or self.error else ():
             yield from (f"{part}:{item}" for item in self.stems(part))
-        yield from (f"call:{item}" for item in self.call_weights())
+        if self.call:
+            yield self.call_key()
         if self.tool:
             yield from (f"tool:{self.tool.casefold()}", "tool:*")
         for path in self.paths:
@@ -104,7 +103,7 @@ def checked(precondition: str | Mapping[str, str]) -> dict[str, str]:
             if not re.sub(_NO_WORD, "", value):
                 raise ValueError(f"precondition: {name} {value!r} fits everything; name a part of it")
         elif name == "call":
-            if not any(re.sub(_NO_WORD, "", token) for token in call_weights(value)):
+            if not any(re.sub(_NO_WORD, "", token) for token in call_tokens(value)):
                 raise ValueError(f"precondition: call {value!r} fits everything; give the call")
         elif not _content(value):
             raise ValueError(
@@ -132,15 +131,8 @@ def prepared(parts: Mapping[str, str], rarity: Rarity) -> tuple[Spec, dict[str, 
             total = sum(weights.values())
             spec[name] = {item: weight / total for item, weight in weights.items()}
     if "call" in parts:
-        spec["call"] = weights = call_weights(parts["call"])
-        keys, left = [], sum(weights.values())
-        least = LEAST_CALL * left
-        for token in sorted(weights, key=lambda token: (-weights[token], -len(token), token)):
-            if left < least:  # another call that shares enough shares one of these
-                break
-            keys.append(token)
-            left -= weights[token]
-        return spec, {f"call:{token}": 1.0 for token in keys}
+        spec["call"] = call_key(parts["call"])
+        return spec, {spec["call"]: 1.0}
     for name in (
         "path",
         "error",
@@ -176,15 +168,14 @@ def score(spec: Spec, situation: Situation) -> float:
         return 0.0
     if "entity" in parts and not spec["entity"].keys() <= situation.stems("entity"):
         return 0.0
-    fits = 1.0
-    if "call" in parts:
-        fits = _overlap(spec["call"], situation.call_weights())
-        if fits < LEAST_CALL or spec.get("worked") == bare_call(situation.call):
-            return 0.0
+    if "call" in parts and (
+        spec["call"] != situation.call_key() or spec.get("worked") == bare_call(situation.call)
+    ):
+        return 0.0
     for name, least in (("error", LEAST_ERROR), ("task", LEAST_WORDS)):
         if name in parts and _share(spec[name], situation.stems(name)) < least:
             return 0.0
-    return _share(spec["words"], situation.stems("words")) if "words" in parts else fits
+    return _share(spec["words"], situation.stems("words")) if "words" in parts else 1.0
 
 
 def path_fits(pattern: str, path: str) -> bool:
@@ -214,22 +205,20 @@ def bare_call(line: str) -> str:
     return " ".join((_VIEW.sub("", _ROUTE.sub("", line)) or line).split())
 
 
+def call_tokens(line: str) -> frozenset[str]:
+    """The tokens of a call."""
+    return frozenset(token.removeprefix("./") for token in _TOKEN.findall(bare_call(line))) - {""}
+
+
+def call_key(line: str) -> str:
+    """The key of a call: the same where it is tried again, in whatever order its tokens are."""
+    return f"call:{' '.join(sorted(call_tokens(line)))}"
+
+
 def overlap(one: str, other: str) -> float:
-    """The share of the tokens of two calls that both have, by weight."""
-    first, second = call_weights(one), call_weights(other)
-    return _overlap(first, second)
-
-
-def call_weights(line: str) -> dict[str, float]:
-    """The tokens of a call, each with its weight: a target tells more than a word."""
-    tokens = (token.removeprefix("./") for token in _TOKEN.findall(bare_call(line))[:_MOST_WORDS])
-    return {token: 2.0 if _TARGET.search(token) else 1.0 for token in tokens if token}
-
-
-def _overlap(first: Mapping[str, float], second: Mapping[str, float]) -> float:
-    both = sum(weight for token, weight in first.items() if token in second)
-    total = sum(first.values()) + sum(second.values()) - both
-    return both / total if total else 0.0
+    """The share of the tokens of two calls that both have."""
+    first, second = call_tokens(one), call_tokens(other)
+    return len(first & second) / len(first | second) if first or second else 0.0
 
 
 def _share(wanted: Mapping[str, float], there: Iterable[str]) -> float:

@@ -27,7 +27,6 @@ from sb.store.records.columns import ACTIVE, Row
 from sb.store.records.places import Execute
 
 FIRED, RETIRED = "fired", "retired"
-IGNORED_BEFORE_RETIREMENT = 3
 MEANING = 0.5  # a cosine's part in the score of words
 LEAST_WITH_MEANING = 0.62
 _UNRANKED = 4.0  # the logarithm of the rank below which a token tells next to nothing
@@ -125,6 +124,12 @@ class Reminders(ABC, Generic[Shown, Listed]):
             raise ValueError(f"{self.kind} {row['uid']} is {now}, and cannot become {status}")
         changed = masked_row(replace(self._space.record(row), status=status, **fields), {}, row)
         self._writer.change(row, {name: changed[name] for name in ("category", "fields")}, operation, reason)
+
+    def keep(self, row: Row) -> None:
+        """Keep one that was proposed for retirement: how often it is ignored is counted anew."""
+        self._writer.record_writer.check_right(row["place"])
+        with self._space.database.write() as execute:
+            armed.keep(execute, row["id"])
 
     # Match and fire
 
@@ -231,6 +236,15 @@ class Reminders(ABC, Generic[Shown, Listed]):
         """Fire what fits a situation; returns it. The arguments are those of `matching`."""
         found = self.matching(situation, meaning=meaning, scope=scope)
         return self.fire(found, situation.text, scope) if found else []
+
+    def _ended(self, uid: str) -> tuple[float | None, str]:
+        """The time at which a record fired or was retired, and why."""
+        sql = (
+            "SELECT h.at, h.operation, h.reason FROM record_history AS h JOIN records AS r ON r.id = h.record"
+            " WHERE r.uid = ? AND h.operation IN ('fire', 'expire', 'retire') ORDER BY h.id DESC LIMIT 1"
+        )
+        found = self._space.database.query(sql, (uid,))
+        return (found[0][0], found[0][2] or f"{found[0][1]}d") if found else (None, "")
 
     def _may_write(self, row: Row) -> bool:
         """True if this agent may change the record; one that may only read does not end another's trigger."""

@@ -10,7 +10,7 @@ from typing import Any
 from sb.base.text import plain
 from sb.base.values.frozen import frozen
 from sb.memory.ranking.rank import Ranked
-from sb.memory.triggers.armed import Fitting
+from sb.memory.triggers.armed import IGNORED_BEFORE_RETIREMENT, Fitting
 from sb.memory.triggers.precondition import (
     LONGEST_ACTION,
     Situation,
@@ -19,7 +19,6 @@ from sb.memory.triggers.precondition import (
 )
 from sb.memory.triggers.reminders import (
     FIRED,
-    IGNORED_BEFORE_RETIREMENT,
     RETIRED,
     Reminders,
     seconds,
@@ -75,6 +74,7 @@ class TriggerStatus(View):
         shown, ignored: sessions. proposed: for retirement, as it was ignored too often.
         inert: it never fires, as it reads like an attack or has a precondition that cannot be used.
         expires_at, snoozed_until: seconds since the epoch, or None.
+        ended_at, why: when it fired, expired or retired, and the reason; None and "" for one that waits.
     """
 
     id: str
@@ -89,6 +89,8 @@ class TriggerStatus(View):
     expires_at: float | None
     snoozed_until: float | None
     created_at: float
+    ended_at: float | None
+    why: str
     shown: int
     ignored: int
     proposed: bool
@@ -170,11 +172,14 @@ class Triggers(Reminders[FiredTrigger, TriggerStatus]):
         if status in (PENDING, SNOOZED):
             late = expires is not None and expires <= now
             status = EXPIRED if late else SNOOZED if (due or 0.0) > now else PENDING
+        ended_at, why = self._ended(memory.id) if status in (FIRED, RETIRED) else (None, "")
+        if status == EXPIRED:
+            ended_at, why = expires, "its time is over"
         return TriggerStatus(
             id=memory.id, when=str(details.get("precondition", "")), action=str(details.get("action", "")),
             status=status, scope=memory.scope, agent_id=memory.agent_id, source_type=memory.source_type,
             conditions=details.get("conditions") or {"words": str(details.get("precondition", ""))},
             every_session=bool(details.get("every_session")), expires_at=expires, snoozed_until=due,
-            created_at=memory.created_at, shown=shown, ignored=ignored, inert=inert,
+            created_at=memory.created_at, ended_at=ended_at, why=why, shown=shown, ignored=ignored, inert=inert,
             proposed=status in (PENDING, SNOOZED) and ignored >= IGNORED_BEFORE_RETIREMENT,
         )  # fmt: skip

@@ -1,5 +1,9 @@
 -- Lessons show themselves as triggers do: at the call that they are about.
 ALTER TABLE triggers ADD COLUMN kind TEXT NOT NULL DEFAULT 'trigger';
+ALTER TABLE triggers ADD COLUMN expires REAL; -- seconds since the epoch; made with the spec
+CREATE INDEX triggers_that_expire ON triggers (expires) WHERE expires IS NOT NULL;
+DELETE FROM trigger_keys;
+UPDATE triggers SET spec = NULL;
 
 -- The failed, refused and undone calls that a lesson was learned from, each once. `open`: what worked is still looked for.
 CREATE TABLE lesson_failures (
