@@ -28,6 +28,7 @@ from sb.commands.memory_beliefs import app as beliefs_app
 from sb.commands.memory_calibrate import app as calibrate_app
 from sb.commands.memory_files import app as files_app
 from sb.commands.memory_gate import app as gate_app
+from sb.commands.memory_pending import app as pending_app
 from sb.commands.memory_privacy import app as privacy_app
 from sb.commands.memory_reading import app as reading_app
 from sb.commands.memory_records import app as records_app
@@ -361,3 +362,4 @@ app.add_typer(calibrate_app)
 app.add_typer(files_app)
 app.add_typer(privacy_app)
 app.add_typer(trigger_app, name="trigger")
+app.add_typer(pending_app, name="pending")

@@ -192,11 +192,15 @@ class Space:
 
     def all_records(self, rows: Sequence[Row]) -> list[Any]:
         """The records that these rows hold, as the dataclasses of their kinds."""
-        numbers = [row["id"] for row in rows]
+        reads = self.recalls([row["id"] for row in rows])
+        return [from_row(row, self.places.numbered(row["place"]), reads.get(row["id"])) for row in rows]
+
+    def recalls(self, numbers: Sequence[int]) -> dict[int, tuple[int, float]]:
+        """The recalls of any number of records: how many of each, and when the last one was."""
         reads: dict[int, tuple[int, float]] = {}
         for start in range(0, len(numbers), _AT_ONCE):
             reads |= self.reads.stats(numbers[start : start + _AT_ONCE])
-        return [from_row(row, self.places.numbered(row["place"]), reads.get(row["id"])) for row in rows]
+        return reads
 
     def fading(self, row: Row) -> Fading:
         """The course of a memory, by how often it was recalled."""
@@ -204,20 +208,21 @@ class Space:
         return fading(row, reads, self.clock.now(), self._swept_at(row["place"]))
 
     def aged(self, rows: Iterable[Row], reads: Mapping[int, tuple[int, float]]) -> dict[int, Row]:
-        """Rows by number, each with the strength that is left of it by now.
+        """Rows by number, each with the strength that is left of it by now, and its `importance` if it has any.
 
         Args:
             reads: by record, how often it was recalled, and when last.
         """
         now, swept, found = self.clock.now(), dict[int, float](), dict[int, Row]()
+        important = self.reads.kept_importance(list(reads))
         for row in rows:
             number, place = row["id"], row["place"]
-            found[number] = row
+            found[number] = {**row, "importance": important[number]} if number in important else row
             if now - max(row["created_at"], row["updated_at"]) >= DAY:  # else nothing to speak of
                 if place not in swept:
                     swept[place] = self._swept_at(place)
                 left = fading(row, reads.get(number), now, swept[place]).strength
-                found[number] = {**row, "strength": left}
+                found[number] = {**found[number], "strength": left}
         return found
 
     def marked_for_review(self, places: Sequence[int]) -> list[tuple[Row, Fading]]:

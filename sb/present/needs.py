@@ -266,7 +266,7 @@ def review_need(item: ReviewItem, now: int) -> Need:
     _, text, origin, age = (cell.text for cell in REVIEW.cells(item, now, "list"))
     commands = {
         "conflict": f"sb stack conflicts {stack}",
-        "quarantine": f"sb quarantine show {item.reference}",
+        "quarantine": f"sb {'memory pending' if item.held else 'quarantine'} show {item.reference}",
         "suggested": f"sb suggestions show {item.reference} --stack {stack}",
     }
     at = int(item.at * MICROSECONDS)
@@ -275,7 +275,7 @@ def review_need(item: ReviewItem, now: int) -> Need:
         item.reference,
         state(str(item.kind)),
         text,
-        origin,
+        item.held or origin,
         item.key,
         commands[item.kind],
         since=at,

@@ -155,7 +155,10 @@ class IncomingRecord:
             trust = _trust(self._row, known)
             if trust != self._candidate.trust:
                 self._candidate = replace(self._candidate, trust=trust)
-        self.verdict, self._into = decide(self._candidate, rows, self._settings, gate.comparer, now)
+        important = gate.space.reads.importance([row["id"] for row in rows])
+        self.verdict, self._into = decide(
+            self._candidate, rows, self._settings, gate.comparer, now, important
+        )
         # What is trusted less than a record says nothing about it.
         if self._into is not None and self._candidate.trust < _trust(self._into, known):
             self.verdict = self._downgraded()

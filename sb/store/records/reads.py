@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import orjson
+
 from sb.store.database import Database
+from sb.store.records.columns import ACTIVE
+from sb.store.records.edges import DERIVED_FROM
 from sb.store.records.places import Execute
 
 ORIENT = "orient"  # what a session is shown when it starts
@@ -15,6 +19,8 @@ _UNASKED = f"('{ORIENT}', '{LOAD}')"  # nobody asked for what is in these, so it
 _FOLDED = "reads_folded"  # the last broadcast whose reads are in record_stats
 _UNFOLDED = 16  # broadcasts that are counted one by one; with more, they are folded by whoever reads next
 _LAST_FOLDED = f"coalesce((SELECT value FROM index_state WHERE name = '{_FOLDED}'), 0)"
+_DEEPEST = 8  # steps of derivation that count
+_MOST_CITING = 1_000  # records that are looked at for it, the nearest ones
 UNFOLDED = f"broadcast > {_LAST_FOLDED}"  # of access_log
 
 
@@ -97,7 +103,16 @@ class ReadLog:
             " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
             (_FOLDED, last),
         )
+        read = "SELECT DISTINCT record FROM access_log WHERE broadcast > ? AND broadcast <= ?"
+        self.weigh(execute, [number for (number,) in execute(read, (first, last)).fetchall()])
         return int(cursor.rowcount)
+
+    def weigh(self, execute: Execute, records: Sequence[int]) -> None:
+        """Store the importance of records as it is now."""
+        sql = "UPDATE record_stats SET ewc_importance = ? WHERE record = ? AND ewc_importance <> ?"
+        found = self.importance(records)
+        for number in records:
+            execute(sql, (found.get(number, 0.0), number, found.get(number, 0.0)))
 
     def count(self, execute: Execute, record: int, place: int, at: float) -> None:
         """Counts a use of a record other than a read, such as a restatement that was merged into it."""
@@ -123,6 +138,37 @@ class ReadLog:
             (*records, *records),
         )
         return {int(record): (int(n), float(at)) for record, n, at in rows}
+
+    def importance(self, records: Sequence[int]) -> dict[int, float]:
+        """Returns how often records were read, times in how many steps active ones were derived from each; none that is 0."""
+        cited = self._database.query(
+            "SELECT DISTINCT e.target FROM json_each(?) AS j CROSS JOIN edges AS e ON e.target = j.value"
+            f" WHERE e.relation = '{DERIVED_FROM}'",
+            (orjson.dumps(list(records)).decode(),),
+        )
+        numbers = [number for (number,) in cited]
+        reads = self.stats(numbers) if numbers else {}
+        found = {number: float(times * self._depth(number)) for number, (times, _) in reads.items()}
+        return {number: value for number, value in found.items() if value}
+
+    def _depth(self, record: int) -> int:
+        rows = self._database.query(
+            "WITH RECURSIVE down (id, steps) AS (SELECT ?, 0 UNION SELECT e.source, down.steps + 1 FROM down"
+            f" CROSS JOIN edges AS e ON e.target = down.id AND e.relation = '{DERIVED_FROM}'"
+            f" CROSS JOIN records AS r ON r.id = e.source AND r.state = '{ACTIVE}' WHERE down.steps < {_DEEPEST}"
+            f" LIMIT {_MOST_CITING}) SELECT max(steps) FROM down",
+            (record,),
+        )
+        return int(rows[0][0])
+
+    def kept_importance(self, records: Sequence[int]) -> dict[int, float]:
+        """The importance of records as of the last time that reads were folded; none that is 0."""
+        rows = self._database.query(
+            "SELECT s.record, s.ewc_importance FROM json_each(?) AS j CROSS JOIN record_stats AS s ON s.record = j.value"
+            " WHERE s.ewc_importance > 0",
+            (orjson.dumps(list(records)).decode(),),
+        )
+        return {int(record): float(value) for record, value in rows}
 
     def known(self, session: int, agent: str, limit: int = -1) -> list[Known]:
         """Lists what a session wrote or was shown, the latest first.
