@@ -120,8 +120,8 @@ class Space:
 
         A model that is not in this process is not waited for while others wait for the database: housekeeping asks it.
         """
-        embedder = self.usable_embedder
-        if embedder is None or not embedder.in_process or not records:
+        embedder = self.usable_embedder if records else None
+        if embedder is None or not embedder.in_process:
             return
         contextual = self._embedding(embedder)
         for start in range(0, len(records), _AT_ONCE):

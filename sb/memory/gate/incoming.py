@@ -23,6 +23,7 @@ from sb.store.embedding.static import StaticEmbedder
 from sb.store.records.columns import ACTIVE, COMPARED, SUPERSEDED, Row
 from sb.store.records.edges import MERGED_INTO, Edge
 from sb.store.records.evidence import RESTATED, Evidence
+from sb.store.records.history import RESTATE
 from sb.store.records.places import Execute, Place
 
 KNOWLEDGE = ("fact", "belief")  # the kinds that a fact may restate; what a stack saves counts too
@@ -246,7 +247,7 @@ class IncomingRecord:
                 into["id"],
                 changes,
                 actor=row["agent"],
-                operation="restate",
+                operation=RESTATE,
                 reason=reason,
                 former=into,
             )  # which is as `merges` has seen it in this transaction

@@ -13,3 +13,18 @@ CREATE TABLE pii_audit (
     PRIMARY KEY (collapse, record)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX pii_audit_of_records ON pii_audit (record);
+
+-- What reached agents more than 90 days ago, of which the questions are gone: one row for each agent and record.
+CREATE TABLE folded_reads (
+    agent TEXT NOT NULL,
+    record INTEGER NOT NULL REFERENCES records (id),
+    first REAL NOT NULL,
+    last REAL NOT NULL,
+    count INTEGER NOT NULL,
+    PRIMARY KEY (agent, record)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX folded_reads_of_records ON folded_reads (record);
+-- For whoever removes a session that nothing refers to.
+CREATE INDEX record_evidence_of_sessions ON record_evidence (session) WHERE session IS NOT NULL;
+CREATE INDEX belief_collapses_of_sessions ON belief_collapse_events (session) WHERE session IS NOT NULL;
+CREATE INDEX trigger_showings_of_sessions ON trigger_showings (session);

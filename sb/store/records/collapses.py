@@ -172,14 +172,19 @@ class CollapseStore:
         return [(number, reason) for number, reason in rows]
 
 
-def forget_words(execute: Execute, record: int) -> None:
-    """Remove what collapse events say of an erased record; what waited for it does so no longer."""
-    execute("UPDATE belief_collapse_items SET digest = NULL WHERE record = ?", (record,))
-    execute("DELETE FROM pii_audit WHERE record = ?", (record,))
+def forget_words(execute: Execute, listed: str) -> None:
+    """Remove what collapse events say of erased records; what waited for them does so no longer.
+
+    Args:
+        listed: their numbers, in JSON.
+    """
+    these = "(SELECT value FROM json_each(?))"
+    execute(f"UPDATE belief_collapse_items SET digest = NULL WHERE record IN {these}", (listed,))
     execute(
         "UPDATE belief_collapse_events SET reason = '', held = '',"
-        " status = CASE status WHEN 'pending' THEN 'dismissed' ELSE status END WHERE ? IN (loser, winner)",
-        (record,),
+        " status = CASE status WHEN 'pending' THEN 'dismissed' ELSE status END"
+        f" WHERE loser IN {these} OR winner IN {these}",
+        (listed, listed),
     )
 
 
