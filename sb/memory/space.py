@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from sb.store.embedding.embedder import Vectors
 
 ID_PREFIX = "mem_"
+_AGED = "aged"  # marks a row whose strength is that of now
 _AT_ONCE = 2_000  # records: a statement takes no more than some ten thousand parameters
 
 
@@ -222,7 +223,7 @@ class Space:
                 if place not in swept:
                     swept[place] = self._swept_at(place)
                 left = fading(row, reads.get(number), now, swept[place]).strength
-                found[number] = {**found[number], "strength": left}
+                found[number] = {**found[number], "strength": left, _AGED: True}
         return found
 
     def marked_for_review(self, places: Sequence[int]) -> list[tuple[Row, Fading]]:
@@ -274,7 +275,7 @@ class Space:
     def _shown(self, row: Row) -> dict[str, Any]:
         place = self.places.numbered(row["place"])
         refusal = self.reader.refusal(row)
-        recent = self.clock.now() - max(row["created_at"], row["updated_at"]) < DAY
+        recent = _AGED in row or self.clock.now() - max(row["created_at"], row["updated_at"]) < DAY
         shown = {
             "id": row["uid"],
             "kind": row["kind"],
