@@ -30,6 +30,7 @@ from sb.commands.memory_conflicts import app as conflicts_app
 from sb.commands.memory_files import app as files_app
 from sb.commands.memory_gate import app as gate_app
 from sb.commands.memory_lesson import app as lesson_app
+from sb.commands.memory_pending import app as pending_app
 from sb.commands.memory_privacy import app as privacy_app
 from sb.commands.memory_reading import app as reading_app
 from sb.commands.memory_records import app as records_app
@@ -369,3 +370,4 @@ app.add_typer(privacy_app)
 app.add_typer(trigger_app, name="trigger")
 app.add_typer(conflicts_app, name="conflicts")
 app.add_typer(lesson_app, name="lesson")
+app.add_typer(pending_app, name="pending")

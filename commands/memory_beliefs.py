@@ -86,12 +86,12 @@ def collapses(
             output.emit_json({"items": [with_times(item.as_json()) for item in found]})
             return
         for item in found:
-            _show(item, now)
+            show_collapse(item, now)
         if not found:
             note("nothing was corrected yet")
 
 
-def _show(found: Collapse, now: float) -> None:
+def show_collapse(found: Collapse, now: float) -> None:
     why = f": {found.reason}" if found.reason else ""
     output.line(
         f"{found.id}  {found.status}  {human_age(now - found.at)}  by {found.agent}{why}", one_line=True

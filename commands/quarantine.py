@@ -25,7 +25,7 @@ Ids = Annotated[list[str] | None, typer.Argument(metavar="ID...", help="Ids of q
 All = Annotated[bool, typer.Option("--all", help="Decide all that wait.")]
 
 
-def _opened(ctx: typer.Context) -> tuple[Quarantine, Authority, float]:
+def opened(ctx: typer.Context) -> tuple[Quarantine, Authority, float]:
     """The quarantine, who may decide, and the time."""
     from sb.memory.operator_view import Overseer
     from sb.memory.quarantine.review import Quarantine
@@ -46,7 +46,7 @@ def list_held(
     json_: AsJson = False,
 ) -> None:
     """List quarantined memories, newest first."""
-    quarantine, _, now = _opened(ctx)
+    quarantine, _, now = opened(ctx)
     found = quarantine.items(limit=limit, purged=purged)
     if json_:
         output.emit_json({"items": [_as_json(entry) for entry in found]})
@@ -64,7 +64,7 @@ def show(
     json_: AsJson = False,
 ) -> None:
     """Show a quarantined memory: untrusted text, in full."""
-    quarantine, _, now = _opened(ctx)
+    quarantine, _, now = opened(ctx)
     found = quarantine.show(quarantine.full_id(record, purged=True))
     if json_:
         output.emit_json(_as_json(found))
@@ -92,7 +92,7 @@ def add(
 ) -> None:
     """Quarantine memories and what was derived from them."""
     required(reason)
-    quarantine, authority, _ = _opened(ctx)
+    quarantine, authority, _ = opened(ctx)
     confirmed(f"quarantine {counted(len(records), 'memory')} and what was derived?", yes=yes)
     _done(quarantine.add(records, by=decider(ctx, authority, who), reason=reason), json_)
 
@@ -108,7 +108,7 @@ def release(
     json_: AsJson = False,
 ) -> None:
     """Release quarantined memories as safe."""
-    _decide(ctx, "release", records, all_, reason, who, yes, json_)
+    decide(ctx, "release", records, all_, reason, who, yes, json_)
 
 
 @app.command(epilog='Example: sb quarantine purge mem_7c2e91 --reason "an injected instruction"')
@@ -122,12 +122,12 @@ def purge(
     json_: AsJson = False,
 ) -> None:
     """Purge quarantined memories as malicious, for good."""
-    _decide(ctx, "purge", records, all_, reason, who, yes, json_)
+    decide(ctx, "purge", records, all_, reason, who, yes, json_)
 
 
-def _decide(
+def decide(
     ctx: typer.Context,
-    verb: Literal["release", "purge"],
+    verb: Literal["release", "purge", "dismiss"],
     records: list[str] | None,
     all_: bool,
     reason: str,
@@ -139,15 +139,14 @@ def _decide(
     required(reason)
     if bool(records) == all_:
         raise UsageError("which memories?", "give their IDs, or --all")
-    quarantine, authority, now = _opened(ctx)
+    quarantine, authority, now = opened(ctx)
     names = dict.fromkeys(map(quarantine.full_id, records or ()))
     items = quarantine.items() if all_ else [quarantine.show(name) for name in names]
     if not yes:
         for item in items:
             _line(item, now)
     confirmed(f"{verb} {counted(len(items), 'memory')}?", yes=yes)
-    decide = {"release": quarantine.release, "purge": quarantine.purge}[verb]
-    _done(decide(items, by=decider(ctx, authority, who), reason=reason), json_)
+    _done(getattr(quarantine, verb)(items, by=decider(ctx, authority, who), reason=reason), json_)
 
 
 def _as_json(found: Held) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from evals.bench.timing import block, compare
 from evals.retrieval.agent_records import load_questions, load_records
 from sb.config import Config, load_config
 from sb.memory import Brain
+from sb.memory.housekeeping import AT_ONCE_S, tidy
 from sb.memory.ranking.questions import understand
 from sb.memory.ranking.terms import match_expression
 from sb.memory.search import LEG
@@ -202,6 +203,21 @@ def _comparisons(brain: Brain, floor: Floor, text: Texts, of: str) -> Iterator[s
         bar=5.0,
         rounds=rounds,
     ).line()
+    bearing = [brain.remember(text(), force=True) for _ in range(calls // 5 + 1 + calls * rounds)]
+    for old in bearing:
+        for _ in range(3):
+            brain.remember(text(), force=True, derived_from=[old])
+    yield compare(
+        f"correct what three rest on, {of}",
+        lambda: brain.correct(bearing.pop(), text(), "why"),
+        "one search",
+        search,
+        calls=calls,
+        bar=5.0,
+        rounds=rounds,
+    ).line()
+    waited = max(block(lambda: tidy(brain.space, seconds=AT_ONCE_S), 1) for _ in range(20)) / 1000
+    yield f"  longest step of housekeeping {waited:.1f} ms  bar 250 ms  {'ok' if waited <= 250 else 'OVER'}"
     waited = median(block(lambda: brain.orient(scope="project:bench"), 1) for _ in range(100)) / 1000
     yield f"  orient p50 {waited:.1f} ms  bar 2 ms  {'ok' if waited <= 2 else 'OVER'}"
     yield from _ends(brain, floor, text, bits[0], place)

@@ -95,6 +95,12 @@ class Memory:
         "such as a decision, is found.",
         narrow=larger(),
     )
+    interference: float = setting(
+        3.0,
+        number(0, 1_000),
+        "How many fresh recalls of a memory hold back a correction that would take its support: such a correction by an "
+        "agent waits for a person (`sb memory pending`). Recalls count for half after each half-life; 0 holds back none.",
+    )
     spreading: float = setting(
         0.0,
         number(0, 1),
@@ -104,7 +110,7 @@ class Memory:
     )
     salience: Mapping[str, float] = setting(
         MappingProxyType({}),
-        _weights("recency", "frequency", "confidence", "strength", "protected", "trust"),
+        _weights("recency", "frequency", "confidence", "strength", "protected", "importance", "trust"),
         "Weights of what moves a hit regardless of the query, where they are not the built-in ones (`sb memory calibrate`).",
         example="{confidence: 2, trust: 3}",
     )

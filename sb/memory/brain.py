@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from sb.memory.gate.worth import GateVerdict
 
 DEFAULT_STACK = "default"
-_TIDIED_AT_ONCE = 500  # records, which takes about a tenth of a second; the next one to close goes on
 
 
 class Brain(Writes, Reads, Sessions):
@@ -118,27 +117,10 @@ class Brain(Writes, Reads, Sessions):
         return tuple(self.writer.record_writer.held)
 
     def close(self) -> None:
-        """Close the database, if this Brain opened it, after a little housekeeping if that is due; a second time does nothing.
-
-        Raises:
-            StoreError: housekeeping could not write; the database is closed nevertheless.
-        """
-        from sb.memory.housekeeping import is_due, tidy
-        from sb.memory.triggers.lapsing import retire_lapsed
-
-        if self._closed:
-            return
-        try:
-            retire_lapsed(self.space)
-            if is_due(self.space):
-                tidy(self.space, most=_TIDIED_AT_ONCE)
-        finally:
-            self._close()
-
-    def _close(self) -> None:
-        self._closed = True
-        if self._owned:
+        """Close the database, if this Brain opened it; a second time does nothing."""
+        if self._owned and not self._closed:
             self.database.close()
+        self._closed = True
 
     def __enter__(self) -> Self:
         return self
@@ -146,4 +128,4 @@ class Brain(Writes, Reads, Sessions):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close() if error is None else self._close()
+        self.close()

@@ -209,12 +209,12 @@ class Orienting:
         aged = space.aged(rows.values(), reads)
         trust, weights = space.trust.in_rows(rows.values()), configured(WEIGHTS, space.settings.salience)
         scored = []
-        for number, row in rows.items():
+        for number in rows:
             its = salience(
                 aged[number], reads.get(number), now, relevance=relevant.get(number, 0.0), weights=weights,
                 trust=trust[number],
             )  # fmt: skip
-            scored.append((row, its.value))
+            scored.append((aged[number], its.value))
         return sorted(scored, key=lambda pair: (-pair[1], -pair[0]["id"]))
 
     def _entries(

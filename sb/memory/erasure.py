@@ -120,12 +120,12 @@ def old_copies(backups: Path) -> list[Path]:
 
 
 def _found(space: Space, uids: Sequence[str]) -> list[Row]:
-    rows = []
-    for uid in dict.fromkeys(uids):
-        row = space.records.find(uid)
-        if row is None:
+    wanted = list(dict.fromkeys(uids))
+    here = space.records.known(wanted)
+    for uid in wanted:
+        if uid not in here:
             raise NotFoundError(f"no memory {uid!r}", "sb memory search finds ids")
-        rows.append(row)
+    rows = [here[uid] for uid in wanted]
     texts = space.evidence.texts([row["id"] for row in rows])  # they say the same
     known = {row["id"] for row in rows}
     rows += space.records.rows([number for number in texts if number not in known])
@@ -211,7 +211,8 @@ def _remove(space: Space, write: LogWrite, rows: Sequence[Row], actor: str, reas
     quoting: set[int] = set()
     for row in rows:
         quoting.update(space.vectors.drop(write.execute, row["id"]))
-        space.records.erase(write.execute, row["id"], actor=actor, reason=masked_text(reason, {}))
+    space.records.erase(write.execute, sorted(erased), actor=actor, reason=masked_text(reason, {}))
+    for row in rows:
         subject = Subject(agent=row["agent"], call_id=row["uid"])
         write.append(MEMORY_ERASED, {"by": actor, "reason": reason}, subject, {"kind": row["kind"]})
     space.embed(write.execute, sorted(quoting - erased))

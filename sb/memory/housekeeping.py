@@ -7,10 +7,12 @@ a pass that is left off goes on where it was.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
+from math import inf
 
 from sb.base.values.frozen import frozen
-from sb.errors import EmbedderError
+from sb.errors import EmbedderError, StoreError
 from sb.memory.ranking.roles import Spoken, roles
 from sb.memory.space import Space
 from sb.memory.triggers.lapsing import retire_lapsed
@@ -21,6 +23,7 @@ from sb.store.index.statistics import correct_counters
 from sb.store.index.vectors import Source, VectorRow
 from sb.store.records.columns import ACTIVE, ERASED, Row
 from sb.store.records.places import Execute
+from sb.store.records.reads import FOLD_AFTER
 
 FEWEST = 50  # records: fewer say nothing of what is common
 _GROWTH = 2  # times the records of the last time: then what was counted is too old
@@ -30,6 +33,15 @@ _MOST_CHANGE = 0.01  # of information that makes no difference
 # In index_state: how many records there were when the last pass ended, and when tokens were last counted; how far the
 # pass that goes on has come, and whether it makes all vectors anew.
 _TIDIED, _COUNTED, _AFTER, _ANEW = "tidied_records", "tidied_counted", "tidied_up_to", "tidied_anew"
+_PARTLY, _PARTLY_TO = (
+    "tokens_partly",
+    "tokens_partly_to",
+)  # counts that are not complete, and the last record in them
+AT_ONCE_S = 0.05  # that anybody waits for
+_SMALL = 20_000  # records: fewer are read as a whole within that
+_FEW = 1_000  # texts that tokens are counted in within that
+_FEW_AT_ONCE = 10  # records in a transaction then: the words of each are looked up for the first time
+_SLICE = 200  # reads that are folded in a transaction
 
 Progress = Callable[[int, int], object]
 
@@ -50,30 +62,55 @@ class Tidied(View):
 
 
 def is_due(space: Space) -> bool:
-    """True if there are twice as many records as the last time, or a pass was left off; costs one look-up."""
-    state = _state(space)
+    """True if there are twice as many records as the last time, a pass was left off, or reads are old; costs two look-ups."""
+    return _is_pass_due(_state(space)) or space.reads.oldest < space.clock.now() - FOLD_AFTER
+
+
+def tidy_a_little(space: Space) -> bool:
+    """Do a step of what is due, at most some `AT_ONCE_S`; True if there is more to do."""
+    try:
+        if not is_due(space):
+            return False
+        tidy(space, seconds=AT_ONCE_S)
+        return is_due(space)
+    except StoreError:  # another process is at it, or nothing can be written now
+        return False
+
+
+def _is_pass_due(state: Mapping[str, float]) -> bool:
     return _AFTER in state or state.get("records", 0) >= max(FEWEST, _GROWTH * state.get(_TIDIED, 0))
 
 
-def tidy(space: Space, *, most: int | None = None, progress: Progress | None = None) -> Tidied:
+def tidy(
+    space: Space, *, most: int | None = None, seconds: float = inf, progress: Progress | None = None
+) -> Tidied:
     """Go through the records, from where the last pass was left off or else from the first.
 
     Args:
-        most: records that are looked at; None for all.
+        most: records that are looked at; None for all. seconds: after which it is left off; at least one step is made. With
+            them nothing is done that is not due, nor what reads all of a large memory at once.
         progress: called with the records that were looked at in this pass, and those there are.
 
     Raises:
         StoreError: the database cannot be written; what was done so far is kept.
     """
     retire_lapsed(space)
-    state = _state(space)
+    until = time.monotonic() + seconds
+    _fold_old(space, until)
+    state, last = _state(space), space.records.last()
     if _AFTER not in state:
-        state = _begin(space)
-    after, last = int(state[_AFTER]), space.records.last()
+        if seconds < inf and not _is_pass_due(state):
+            return Tidied(0, 0, 0, "")
+        state = _begin(space, until)
+        if time.monotonic() >= until:
+            return Tidied(0, 0, last, "")
+    after = int(state[_AFTER])
     vectors = _Vectors(space, bool(state.get(_ANEW)))  # an earlier version could leave _AFTER alone
     looked_at = embedded = 0
-    while after < last and (most is None or looked_at < most):
-        rows = list(space.records.select("r.id > ?", (after,), limit=_AT_ONCE))
+    while after < last and (most is None or looked_at < most) and (not looked_at or time.monotonic() < until):
+        rows = list(
+            space.records.select("r.id > ?", (after,), limit=_AT_ONCE if seconds == inf else _FEW_AT_ONCE)
+        )
         embedded += _refresh(space, rows, vectors, after)
         after = rows[-1]["id"]
         looked_at += len(rows)
@@ -85,6 +122,18 @@ def tidy(space: Space, *, most: int | None = None, progress: Progress | None = N
             _keep(execute, {_TIDIED: int(state.get("records", 0)), "information": information})
             execute("DELETE FROM index_state WHERE name IN (?, ?)", (_AFTER, _ANEW))
     return Tidied(looked_at, embedded, max(0, last - after), vectors.missing)
+
+
+def _fold_old(space: Space, until: float) -> None:
+    """Fold reads and restatements that are old, step by step."""
+    before = space.clock.now() - FOLD_AFTER
+    more = space.reads.oldest < before
+    while more:
+        with space.database.write() as execute:
+            space.reads.fold(execute)
+            folded = space.reads.fold_old(execute, before, _SLICE)
+            looked_at = space.records.fold_history(execute, before, _SLICE)
+        more = bool(folded or looked_at) and time.monotonic() < until
 
 
 def _state(space: Space) -> dict[str, float]:
@@ -102,23 +151,25 @@ def _keep(execute: Execute, numbers: Mapping[str, float]) -> None:
         execute("INSERT OR REPLACE INTO index_state (name, value) VALUES (?, ?)", (name, number))
 
 
-def _begin(space: Space) -> dict[str, float]:
+def _begin(space: Space, until: float) -> dict[str, float]:
     """Does what is due once a pass; returns the numbers that the pass begins with."""
-    correct_counters(space.database)
-    _tell_roles(space)
-    with space.database.write() as execute:
-        space.reads.fold(execute)
-        space.edges.drop_orphans(execute)
     state, embedder = _state(space), space.usable_embedder
     records = int(state.get("records", 0))
     numbers = {_AFTER: 0, _ANEW: 0}
     if isinstance(embedder, StaticEmbedder) and records >= max(FEWEST, _GROWTH * state.get(_COUNTED, 0)):
-        texts = (row["text"] for row in space.records.spread(_SAMPLE) if row["state"] == ACTIVE)
+        sample = _SAMPLE if until == inf else _FEW
+        texts = (row["text"] for row in space.records.spread(sample) if row["state"] == ACTIVE)
         space.count_tokens(embedder, texts)
         numbers = {_AFTER: 0, _ANEW: 1, _COUNTED: records}
+    if until == inf or records < _SMALL:
+        correct_counters(space.database)
+        _tell_roles(space)
+        with space.database.write() as execute:
+            space.edges.drop_orphans(execute)
     with space.database.write() as execute:
+        space.reads.fold(execute)
         _keep(execute, numbers)
-    return {**state, **numbers}
+    return {**_state(space), **numbers}
 
 
 def _tell_roles(space: Space) -> None:

@@ -38,17 +38,20 @@ JUDGED_BY = (
 )  # columns of a record; its strength by now
 SHARE_OF_SEARCH = 0.05  # of the best hit's score, that a salience of 1 adds; 0 switches the stage off
 
+_SHIFTS = frozenset({"trust", "importance"})
 _DAY = 86_400.0
 _OFTEN = 5.0  # log2 of how often (32 times) something is asked for until more no longer counts
+_BEARS = 10.0  # log2 of the importance (1,023) from which on more no longer counts
 _UNSURE = 0.5  # of what has no confidence
 TRUST = 3.0  # weight of how far the trust in a memory is from that in what an agent writes
 ORDINARY_TRUST = 0.7  # the trust that moves nothing
+IMPORTANCE = 1.0  # weight of what was made of a memory; added, since as a term it weakened all others where nothing was made
 
 T = TypeVar("T")
 
 
 def configured(weights: Weights, settings: Weights) -> Weights:
-    """Returns weights with those that `memory.salience` sets; the weight of trust is among them then."""
+    """Returns weights with those that `memory.salience` sets; those of trust and importance may be among them then."""
     return {**weights, **settings} if settings else weights
 
 
@@ -57,7 +60,7 @@ class Salience:
     """The salience of one memory.
 
     Args:
-        value: from 0 to 1. terms: name to value and weight; `value` is their weighted mean, shifted by the one of trust.
+        value: from 0 to 1. terms: name to value and weight; `value` is their weighted mean, shifted by those of trust and importance.
     """
 
     value: float
@@ -82,10 +85,17 @@ def salience(
         trust: in it, from 0 to 1: more than in what agents write raises it, less lowers it.
     """
     values = _values(row, reads, now, relevance)
-    terms = {name: (values[name], weight) for name, weight in weights.items() if name != "trust"}
+    terms = {name: (values[name], weight) for name, weight in weights.items() if name not in _SHIFTS}
     if trust != ORDINARY_TRUST:
         terms["trust"] = (trust - ORDINARY_TRUST, weights.get("trust", TRUST))
+    if values["importance"]:
+        terms["importance"] = (values["importance"], weights.get("importance", IMPORTANCE))
     return Salience(_Mean(weights).of(values, trust), terms)
+
+
+def bearing(ewc_importance: float) -> float:
+    """Returns how much rests on a memory, from 0 to 1, by its importance: recalls times steps of what was made of it."""
+    return min(1.0, log2(1 + ewc_importance) / _BEARS)
 
 
 def _values(
@@ -100,25 +110,29 @@ def _values(
         "confidence": _UNSURE if confidence is None else confidence,
         "strength": row["strength"],
         "protected": float(row["protected"]),
+        "importance": bearing(row.get("importance", 0.0)),
     }
 
 
 class _Mean:
-    """The weighted mean of values, shifted by the trust; its weights are added up once for many memories."""
+    """The weighted mean of values, shifted by trust and importance; its weights are added up once for many memories."""
 
     def __init__(self, weights: Weights) -> None:
-        self._terms = [(name, weight) for name, weight in weights.items() if name != "trust"]
+        self._terms = [(name, weight) for name, weight in weights.items() if name not in _SHIFTS]
         self.total = sum(weight for _, weight in self._terms) or 1.0
         self._of_trust = weights.get("trust", TRUST)
+        self._of_importance = weights.get("importance", IMPORTANCE)
 
     def of(self, values: Mapping[str, float], trust: float) -> float:
         mean = 0.0
         for name, weight in self._terms:
             mean += values[name] * weight
         mean /= self.total
-        if trust == ORDINARY_TRUST:
+        borne = values["importance"]
+        if trust == ORDINARY_TRUST and not borne:
             return mean
-        return min(1.0, max(0.0, mean + self._of_trust * (trust - ORDINARY_TRUST) / self.total))
+        moved = self._of_trust * (trust - ORDINARY_TRUST) + self._of_importance * borne
+        return min(1.0, max(0.0, mean + moved / self.total))
 
 
 def in_reach(hits: Sequence[Ranked], k: int) -> Sequence[Ranked]:

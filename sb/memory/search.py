@@ -263,7 +263,7 @@ class Searcher:
         Args:
             salience: let it count a little how recent, how much used, how sure and how strong a memory is.
         """
-        space, first = self._space, candidates[:k]
+        space, first, known = self._space, candidates[:k], dict[int, Row]()
         if salience:
             first = in_reach(candidates, k)
             numbers = [ranked.id for ranked in first]
@@ -274,7 +274,7 @@ class Searcher:
             weights = configured(IN_SEARCH, space.settings.salience)
             first = salient(first, known, reads, now, trust=trust, weights=weights, explain=explain)[:k]
         rows = {row["id"]: row for row in space.records.rows([ranked.id for ranked in first])}
-        return [(ranked, rows[ranked.id]) for ranked in first]
+        return [(ranked, rows[ranked.id] | known.get(ranked.id, {})) for ranked in first]
 
     def _vector(self, asked: Query) -> tuple[str, Vectors] | None:
         """The question's vector and what made it; None where nothing makes vectors."""

@@ -57,13 +57,16 @@ class Sessions(Operations):
             ValueError: a value that cannot be, or a session of another agent.
         """
         from sb.memory.context_package import Orienting
+        from sb.memory.housekeeping import tidy_a_little
 
         chosen = self.writer.chosen(project, scope)
         self.writer.check_right(READ, chosen)
         self.writer.begin(chosen, session or self._named)
-        return Orienting(self.writer, self.searcher, self.handoffs).package(
+        package = Orienting(self.writer, self.searcher, self.handoffs).package(
             None if query is None else storable(query), token_budget, repeat=repeat
         )
+        tidy_a_little(self.space)
+        return package
 
     def handoff(
         self,

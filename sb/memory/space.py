@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from sb.store.embedding.embedder import Vectors
 
 ID_PREFIX = "mem_"
+_AGED = "aged"  # marks a row whose strength is that of now
 _AT_ONCE = 2_000  # records: a statement takes no more than some ten thousand parameters
 
 
@@ -122,8 +123,8 @@ class Space:
 
         A model that is not in this process is not waited for while others wait for the database: housekeeping asks it.
         """
-        embedder = self.usable_embedder
-        if embedder is None or not embedder.in_process or not records:
+        embedder = self.usable_embedder if records else None
+        if embedder is None or not embedder.in_process:
             return
         contextual = self._embedding(embedder)
         for start in range(0, len(records), _AT_ONCE):
@@ -194,11 +195,15 @@ class Space:
 
     def all_records(self, rows: Sequence[Row]) -> list[Any]:
         """The records that these rows hold, as the dataclasses of their kinds."""
-        numbers = [row["id"] for row in rows]
+        reads = self.recalls([row["id"] for row in rows])
+        return [from_row(row, self.places.numbered(row["place"]), reads.get(row["id"])) for row in rows]
+
+    def recalls(self, numbers: Sequence[int]) -> dict[int, tuple[int, float]]:
+        """The recalls of any number of records: how many of each, and when the last one was."""
         reads: dict[int, tuple[int, float]] = {}
         for start in range(0, len(numbers), _AT_ONCE):
             reads |= self.reads.stats(numbers[start : start + _AT_ONCE])
-        return [from_row(row, self.places.numbered(row["place"]), reads.get(row["id"])) for row in rows]
+        return reads
 
     def fading(self, row: Row) -> Fading:
         """The course of a memory, by how often it was recalled."""
@@ -206,20 +211,21 @@ class Space:
         return fading(row, reads, self.clock.now(), self._swept_at(row["place"]))
 
     def aged(self, rows: Iterable[Row], reads: Mapping[int, tuple[int, float]]) -> dict[int, Row]:
-        """Rows by number, each with the strength that is left of it by now.
+        """Rows by number, each with the strength that is left of it by now, and its `importance` if it has any.
 
         Args:
             reads: by record, how often it was recalled, and when last.
         """
         now, swept, found = self.clock.now(), dict[int, float](), dict[int, Row]()
+        important = self.reads.kept_importance(list(reads))
         for row in rows:
             number, place = row["id"], row["place"]
-            found[number] = row
+            found[number] = {**row, "importance": important[number]} if number in important else row
             if now - max(row["created_at"], row["updated_at"]) >= DAY:  # else nothing to speak of
                 if place not in swept:
                     swept[place] = self._swept_at(place)
                 left = fading(row, reads.get(number), now, swept[place]).strength
-                found[number] = {**row, "strength": left}
+                found[number] = {**found[number], "strength": left, _AGED: True}
         return found
 
     def marked_for_review(self, places: Sequence[int]) -> list[tuple[Row, Fading]]:
@@ -271,7 +277,7 @@ class Space:
     def _shown(self, row: Row) -> dict[str, Any]:
         place = self.places.numbered(row["place"])
         refusal = self.reader.refusal(row)
-        recent = self.clock.now() - max(row["created_at"], row["updated_at"]) < DAY
+        recent = _AGED in row or self.clock.now() - max(row["created_at"], row["updated_at"]) < DAY
         shown = {
             "id": row["uid"],
             "kind": row["kind"],

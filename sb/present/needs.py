@@ -268,7 +268,7 @@ def review_need(item: ReviewItem, now: int) -> Need:
         "conflict": f"sb stack conflicts {stack}"
         if item.is_of_copies
         else f"sb memory conflicts show {item.reference}",
-        "quarantine": f"sb quarantine show {item.reference}",
+        "quarantine": f"sb {'memory pending' if item.held else 'quarantine'} show {item.reference}",
         "ignored": f"sb memory {item.record['kind']} show {item.reference}",
         "suggested": f"sb suggestions show {item.reference} --stack {stack}",
     }
@@ -278,7 +278,7 @@ def review_need(item: ReviewItem, now: int) -> Need:
         item.reference,
         state(str(item.kind)),
         text,
-        origin,
+        item.held or origin,
         item.key,
         commands[item.kind],
         since=at,

@@ -101,12 +101,12 @@ def _is_asked(listeners: Listeners) -> bool:
 
 
 def _accepted(
-    listeners: Listeners, lifeline: int, tidy: Callable[[], None]
+    listeners: Listeners, lifeline: int, tidy: Callable[[], bool]
 ) -> tuple[socket.socket, bool] | None:
     """The next client, and whether it is a confined one; None when the parent has ended.
 
     Args:
-        tidy: called once, when nobody has asked for a while.
+        tidy: called when nobody has asked for a while, and again at once as long as it says that there is more to do.
     """
     poll = select.poll()
     for listener in listeners:
@@ -116,8 +116,7 @@ def _accepted(
     while True:
         ready = poll.poll(wait_ms)
         if not ready:
-            tidy()
-            wait_ms = None
+            wait_ms = 0.0 if tidy() else None
             continue
         asked = [descriptor for descriptor, _ in ready]
         if lifeline in asked:

@@ -15,9 +15,11 @@ from sb.store.records.places import Places
 from sb.store.records.queries import RecordQueries
 
 PENDING = "pending"  # of a suggestion or a trigger
-_UNCERTAIN = (  # quarantined, and neither released nor purged
-    "r.state = ? AND NOT EXISTS (SELECT 1 FROM record_history AS h WHERE h.record = r.id AND h.operation = 'purge')"
+_UNCERTAIN = (  # quarantined, and neither released, purged nor dismissed
+    "r.state = ? AND NOT EXISTS"
+    " (SELECT 1 FROM record_history AS h WHERE h.record = r.id AND h.operation IN ('purge', 'dismiss'))"
 )
+_CORRECTS = "SELECT held FROM belief_collapse_events WHERE winner = ? AND status = 'pending' LIMIT 1"
 MOST_CHANGES = 1_000  # more changed records than that are all read again
 _PARAMETERS = 500  # of one query
 
@@ -42,6 +44,7 @@ class ReviewItem:
         record: the memory as it is here. stack: the one that it is in.
         origin: of a conflict between copies the database with the other version; of one between memories who opened it.
         at: since when, in seconds since the epoch.
+        held: of a pending correction, why a person has to decide; else "".
     """
 
     kind: ReviewKind
@@ -51,6 +54,7 @@ class ReviewItem:
     stack: str
     origin: str
     at: float
+    held: str = ""
 
     @property
     def is_of_copies(self) -> bool:
@@ -145,8 +149,10 @@ class ReviewQueue:
                 yield ReviewItem(ReviewKind.CONFLICT, key, conflict, row, self._stack(row), peer, at)
 
     def _item(self, kind: ReviewKind, row: Row) -> ReviewItem:
-        key = _key(kind, row["id"])
-        return ReviewItem(kind, key, row["uid"], row, self._stack(row), row["agent"], row["created_at"])
+        key, stack = _key(kind, row["id"]), self._stack(row)
+        pending = self._database.query(_CORRECTS, (row["id"],)) if kind is ReviewKind.QUARANTINE else ()
+        why = pending[0][0] if pending else ""
+        return ReviewItem(kind, key, row["uid"], row, stack, row["agent"], row["created_at"], why)
 
     def _stack(self, row: Row) -> str:
         return self._places.numbered(row["place"]).stack

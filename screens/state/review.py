@@ -91,6 +91,7 @@ def _quarantined(memory: Held) -> Document:
         Field(memory.content),
         Field("State", "quarantined: no agent finds it", tone="danger"),
         Field("Reason", memory.reason),
+        *([Field("Replaces", "\n".join(memory.replaces.values()))] if memory.replaces else []),
         Field("Agent", memory.agent_id),
         Field("Source", memory.source_type),
         *([Field("Derived from", "\n".join(memory.sources))] if memory.sources else []),

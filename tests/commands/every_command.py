@@ -316,6 +316,13 @@ def memories(sb: Session) -> None:
     sb(f"memory conflicts resolve {conflict} {side} --reason asked")
     sb(f"memory conflicts revert {conflict} --reason rumour")
     sb("memory fading")
+    base = sb("memory remember 'the vendor answers on Fridays' --agent scribe --force")["id"]
+    for text, verb in (("Mondays", "dismiss"), ("Tuesdays", "accept")):
+        sb(f"memory protect {base} --reason 'as agreed'")
+        sb(f"memory correct {base} 'the vendor answers on {text}' --agent scribe --reason r --yes")
+        (waiting,) = sb("memory pending list")["items"]
+        sb(f"memory pending show {waiting['id']}")
+        sb(f"memory pending {verb} {waiting['id']} --reason 'as agreed' --yes --as ana")
     trigger = sb("memory trigger create 'billing schema' 'read the runbook' --agent scribe")["id"]
     sb("memory trigger check 'billing schema' --agent grace")
     sb(f"memory trigger show {trigger}")

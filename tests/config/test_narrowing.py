@@ -118,6 +118,7 @@ VALUES: Mapping[str, st.SearchStrategy[Any]] = {
     "memory.quarantine": lists("tool-output", "web-page", "ingested-document"),
     "memory.sync_scopes": lists("*", "global", "project:*"),
     "memory.planning_floor": one_of("0", "0.6", "1"),
+    "memory.interference": one_of("0", "3", "20"),
     "memory.spreading": one_of("0", "0.3", "1"),
     "memory.salience": one_of("{trust: 4}"),
     "memory.scopes": st.dictionaries(

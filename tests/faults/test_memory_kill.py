@@ -29,6 +29,7 @@ from sb.memory.bundles import export
 from sb.memory.checks import check
 from sb.memory.erasure import erase
 from sb.memory.housekeeping import tidy
+from sb.memory.quarantine.review import Quarantine
 from sb.memory.trust.deciding import TrustDesk
 from sb.store import driver
 from sb.store.database import Database
@@ -115,6 +116,13 @@ def reverts(home: Home, brain: Brain) -> None:
         brain.revert(home.known["collapse"], "it was a rumour")
 
 
+def decides(verb: str, home: Home, brain: Brain) -> None:
+    log = home.log(brain)
+    quarantine = Quarantine(brain.space, log, Authority(home.config.operators.file, log))
+    with suppress(NotFoundError):  # it was decided before the kill
+        getattr(quarantine, verb)([quarantine.show(home.known["pending"])], by=Label("grace"), reason="why")
+
+
 OPERATIONS: dict[str, Callable[[Home, Brain], object]] = {
     "remember": lambda home, brain: brain.remember("new words", speaker="Bob", derived_from=[home.known["told"]]),
     "private": lambda home, brain: brain.remember("new words", private=True),
@@ -130,6 +138,8 @@ OPERATIONS: dict[str, Callable[[Home, Brain], object]] = {
     "recover": recovers,
     "correct": corrects,
     "revert": reverts,
+    "accept": partial(decides, "release"),
+    "dismiss": partial(decides, "dismiss"),
     "erase": erases,
     "import": imports,
     "tidy": lambda home, brain: tidy(brain.space),
@@ -165,6 +175,9 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Home:
         brain.remember("be there at nine", derived_from=[wrong])
         brain.correct(wrong, "the shop opens at ten")
         made.known["collapse"] = brain.collapses()[0].id
+        rule = brain.remember("deploys go out on Tuesdays")
+        brain.protect(rule)
+        made.known["pending"] = brain.correct(rule, "deploys go out on Mondays")
         brain.handoff("the limit is 100 requests in 15 seconds", "it works", [], "go on")
         brain.search("limit")
         for number in range(60):

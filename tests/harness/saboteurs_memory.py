@@ -218,11 +218,11 @@ def a_purge_leaves_relations(patch: pytest.MonkeyPatch) -> None:
 def erasure_leaves_the_text(patch: pytest.MonkeyPatch) -> None:
     real = RecordStore.erase
 
-    def erase(records: RecordStore, execute: Any, number: int, **named: Any) -> None:
+    def erase(records: RecordStore, execute: Any, numbers: Sequence[int], **named: Any) -> None:
         def but_not_the_text(sql: str, *values: Any) -> Any:
             return None if sql.startswith("UPDATE records") else execute(sql, *values)
 
-        real(records, but_not_the_text, number, **named)
+        real(records, but_not_the_text, numbers, **named)
 
     patch.setattr(RecordStore, "erase", erase)
 
@@ -231,11 +231,11 @@ def erasure_leaves_the_text(patch: pytest.MonkeyPatch) -> None:
 def erasure_leaves_former_texts(patch: pytest.MonkeyPatch) -> None:
     real = RecordStore.erase
 
-    def erase(records: RecordStore, execute: Any, number: int, **named: Any) -> None:
+    def erase(records: RecordStore, execute: Any, numbers: Sequence[int], **named: Any) -> None:
         def but_not_history(sql: str, *values: Any) -> Any:
             return None if sql.startswith("UPDATE record_history") else execute(sql, *values)
 
-        real(records, but_not_history, number, **named)
+        real(records, but_not_history, numbers, **named)
 
     patch.setattr(RecordStore, "erase", erase)
 
@@ -244,11 +244,11 @@ def erasure_leaves_former_texts(patch: pytest.MonkeyPatch) -> None:
 def erasure_leaves_the_vector(patch: pytest.MonkeyPatch) -> None:
     real = RecordStore.erase
 
-    def erase(records: RecordStore, execute: Any, number: int, **named: Any) -> None:
+    def erase(records: RecordStore, execute: Any, numbers: Sequence[int], **named: Any) -> None:
         def but_not_the_vector(sql: str, *values: Any) -> Any:
             return None if sql.startswith("DELETE FROM vectors") else execute(sql, *values)
 
-        real(records, but_not_the_vector, number, **named)
+        real(records, but_not_the_vector, numbers, **named)
 
     patch.setattr(VectorIndex, "drop", lambda *_: ())
     patch.setattr(RecordStore, "erase", erase)

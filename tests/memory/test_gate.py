@@ -314,7 +314,7 @@ def test_erased_memory_leaves_no_evidence(agents: Agents) -> None:
     number = row(agents, brain.remember(RULE))["id"]
     brain.remember(RULE)
     with agents.database.write() as execute:
-        brain.space.records.erase(execute, number, actor="ada", reason="asked to be deleted")
+        brain.space.records.erase(execute, [number], actor="ada", reason="asked to be deleted")
     assert brain.space.evidence.of(number) == []
 
 

@@ -243,21 +243,27 @@ def test_another_model_takes_the_place_of_the_former_one(desk_with_vectors: Desk
     assert desk.rows("SELECT DISTINCT model FROM vectors") == [("server-1",)]
 
 
-def test_a_brain_that_is_closed_does_a_little_of_it_when_it_is_due(desk: Desk) -> None:
+def test_a_session_that_starts_does_a_little_of_it_when_it_is_due_and_closing_does_none(desk: Desk) -> None:
     remember(desk, 700)
-    desk.brain().close()
-    assert is_due(desk.space)
-    assert sum(value > 0 for value in information(desk).values()) == 500
     with desk.brain():
         pass
-    assert not is_due(desk.space)
-
-
-def test_a_brain_does_none_when_something_went_wrong(desk: Desk) -> None:
-    remember(desk, 60)
-    with pytest.raises(RuntimeError, match="else"), desk.brain():
-        raise RuntimeError("something else")
     assert is_due(desk.space)
+    assert not any(information(desk).values())
+    for _ in range(1_000):
+        desk.brain().orient()
+        if not is_due(desk.space):
+            break
+    assert not is_due(desk.space)
+    assert all(information(desk).values())
+
+
+def test_a_step_that_has_no_time_is_made_all_the_same(desk_with_vectors: Desk) -> None:
+    desk = desk_with_vectors
+    remember(desk, 60)
+    steps = [tidy(desk.space, seconds=0.0).records for _ in range(7)]
+    assert (steps[0], sum(steps)) == (0, 60)
+    assert not is_due(desk.space)
+    assert tidy(desk.space, seconds=0.0) == Tidied(0, 0, 0, "")
 
 
 def test_without_an_embedder_it_says_so(desk: Desk, tmp_path: Path) -> None:

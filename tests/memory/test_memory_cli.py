@@ -168,7 +168,7 @@ def test_tidying_makes_the_vectors_that_are_missing(sb: CommandLine, home: Path)
     assert contents(sb, "limit") == ["the limit is 100"]
 
 
-def test_who_only_ever_writes_from_a_shell_has_housekeeping_done_too(sb: CommandLine, home: Path) -> None:
+def test_who_works_in_a_shell_has_housekeeping_done_by_orient(sb: CommandLine, home: Path) -> None:
     saved_id(sb, "remember", "the first fact")
     database = open_database(home / "brain.db")
     brain = Brain("operator", database=database)
@@ -178,6 +178,9 @@ def test_who_only_ever_writes_from_a_shell_has_housekeeping_done_too(sb: Command
     assert len(contents(sb, "fact")) == 10
     assert is_due(brain.space), "who only asks waits for nothing"
     saved_id(sb, "remember", "the last fact")
+    assert is_due(brain.space), "nor does who writes"
+    for _ in range(10):
+        assert sb("memory", "orient", "--agent", "scribe").code == 0
     assert not is_due(brain.space)
     database.close()
 

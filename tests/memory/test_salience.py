@@ -31,6 +31,7 @@ def test_each_term_makes_a_memory_matter_more() -> None:
     assert of({"confidence": 0.9}) > base > of({"confidence": 0.1})
     assert of({"strength": 1.0}) > base
     assert of({"protected": 1}) > base
+    assert of({"importance": 100.0}) > of({"importance": 3.0}) > base
     assert of(relevance=1.0) > base
 
 

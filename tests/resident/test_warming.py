@@ -14,9 +14,13 @@ import pytest
 from sb.config import load_config
 from sb.config.model import Config
 from sb.hosts.hooks.opening import Opening
+from sb.memory import Brain
+from sb.memory.housekeeping import is_due
+from sb.protocols.types import Fact
 from sb.resident import worker
 from sb.runtime import open_runtime
 from sb.store.open_requests import OpenRequests
+from sb.store.records.places import Place
 
 # In a process of its own: the test's has imported everything.
 JUDGED = """\
@@ -95,6 +99,17 @@ def test_log_of_the_database_is_emptied_when_nobody_asks_and_not_before(config: 
         opening.close()
 
 
+def test_a_helper_does_the_housekeeping_of_memory(config: Config) -> None:
+    with Brain("ada", config=config) as brain:
+        brain.writer.keep_all([Fact(f"fact number {number}") for number in range(60)], Place("default"))
+        opening = Opening()
+        opening.prepare(config)
+        while opening.tidy():
+            pass
+        assert not is_due(brain.space)
+        opening.close()
+
+
 def test_arguments_of_requests_that_are_over_go_once_the_host_has_its_answer(config: Config) -> None:
     opening, requests = Opening(), OpenRequests(config.home.open_requests)
     opening.prepare(config)
@@ -105,18 +120,22 @@ def test_arguments_of_requests_that_are_over_go_once_the_host_has_its_answer(con
     assert requests.ids() == set()
 
 
-def test_child_that_waits_tidies_up_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_child_that_waits_tidies_up_step_by_step_until_all_is_done(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(worker, "_QUIET_S", 0.01)
     lifeline, alive = os.pipe()
     tidied = []
 
-    def tidy() -> None:
+    def tidy() -> bool:
         tidied.append(1)
-        os.close(alive)
+        if len(tidied) == 3:
+            os.close(alive)
+        return len(tidied) < 3
 
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(os.path.relpath(tmp_path / "s"))
         listener.listen()
         assert worker._accepted(worker.Listeners(listener, listener), lifeline, tidy) is None
     os.close(lifeline)
-    assert tidied == [1]
+    assert tidied == [1, 1, 1]

@@ -55,7 +55,7 @@ def filled(config: Config) -> str:
             for uid in uids[10:15]:
                 row = brain.space.records.find(uid)
                 assert row is not None
-                brain.space.records.erase(execute, row["id"], actor="ada", reason="asked for it")
+                brain.space.records.erase(execute, [row["id"]], actor="ada", reason="asked for it")
     database_key.register(config.database, config.database_key)
     return uids[0]
 

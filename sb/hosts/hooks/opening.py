@@ -26,16 +26,22 @@ class Opening:
         self._of = _identity(runtime)
         return runtime
 
-    def tidy(self) -> None:
-        """Empty the write-ahead log of the database that was prepared, if there is one.
+    def tidy(self) -> bool:
+        """Do a step of memory's housekeeping if that is due; True if there is more, else empty the write-ahead log.
 
         Who closes the database while it is open here leaves that log as it is: as long as nobody works, there should
         be none, as without this process. Whoever puts a backup in its place need not know of it. But the first commit
         into an emptied log waits for the disk, so this is for times in which nobody asks.
         """
         if self._ready is not None:
+            from sb.memory.housekeeping import tidy_a_little
+            from sb.memory.space import Space
+
+            if tidy_a_little(Space(self._ready.database, self._ready.config.memory)):
+                return True
             with contextlib.suppress(StoreError):  # another process is at it, and will do it
                 self._ready.database.query("PRAGMA wal_checkpoint(TRUNCATE)")
+        return False
 
     def runtime(self, config: Config) -> Runtime:
         """A runtime of this configuration, its database as it is now.

@@ -103,7 +103,7 @@ class Lineage:
             within = {target for target, _ in known.values() if target in numbers or target in fallen}
             supports[row["id"]] = within
             stands = any(state in STANDS for target, state in known.values() if target not in within)
-            if stands or self._rests_elsewhere(row, known):
+            if stands or self.rests_elsewhere(row, known):
                 grounded.add(row["id"])
         return supports, grounded
 
@@ -119,7 +119,7 @@ class Lineage:
         states = self._space.records.rows(sources, ("uid", "state"))
         return next((source["uid"] for source in states if source["state"] == SUPERSEDED), "")
 
-    def _rests_elsewhere(self, row: Row, known: Collection[str]) -> bool:
+    def rests_elsewhere(self, row: Row, known: Collection[str]) -> bool:
         """True if a record names a source beyond its relations: a call, a document, a record that cannot be related."""
         references = orjson.loads(row["fields"]).get("derived_from") or ()
         named = [(str(item).partition(":")[0], str(item).rpartition(":")[2]) for item in references]

@@ -11,6 +11,7 @@ from sb.base.sources import iso
 from sb.base.values.frozen import frozen
 from sb.errors import CheckFailed, DeniedError, NotFoundError
 from sb.memory.beliefs.closure import Lineage
+from sb.memory.beliefs.interference import refused
 from sb.memory.beliefs.revision import Revision
 from sb.memory.masking import masked_text
 from sb.memory.record_writer import RecordWriter
@@ -57,7 +58,8 @@ class Collapse(View):
         hidden: how many more there are, which are not.
         citation: who said the winner, from which source, and when.
         ranking: both sides as they were then, the more credible first: trust, confidence, evidence, time.
-        provenance: the ids of what each side was made from. reverts: the id of the event that this one takes back.
+        provenance: the ids of what each side was made from. interference: the memories in use that would lose their support,
+            each with its dependency score before and after, and the least that holds nothing back. reverts: the id of the event that this one takes back.
     """
 
     id: str
@@ -78,6 +80,7 @@ class Collapse(View):
     reverts: str
     settled_at: float | None
     settled_by: str | None
+    interference: tuple[dict[str, Any], ...]
 
 
 @frozen
@@ -96,9 +99,10 @@ class Reverted(View):
     collapse: str
 
 
-def collapses(space: Space, places: Sequence[int], limit: int = -1) -> list[Collapse]:
+def collapses(space: Space, places: Sequence[int], limit: int = -1, status: str = "") -> list[Collapse]:
     """The collapses in view, the newest first."""
-    return [collapse_view(space, event, places) for event in space.collapses.listed(places, limit)]
+    events = space.collapses.listed(places, limit, status)
+    return [collapse_view(space, event, places) for event in events]
 
 
 def find_collapse(space: Space, uid: str, places: Collection[int]) -> CollapseEvent:
@@ -143,6 +147,7 @@ def collapse_view(space: Space, event: CollapseEvent, places: Collection[int]) -
         reverts=space.collapses.uid(event.reverts),
         settled_at=event.settled_at,
         settled_by=event.settled_by,
+        interference=tuple(refused(space, event.id, places)),
     )
 
 

@@ -111,13 +111,13 @@ class Beliefs(Operations):
         replace(self.writer.record_writer, loser, winner, self.space.screening.text(reason, scope))
         return str(winner["uid"])
 
-    def collapses(self, limit: int = -1) -> list[Collapse]:
+    def collapses(self, limit: int = -1, status: str = "") -> list[Collapse]:
         """List what was corrected, the newest first, as far as this agent sees both sides.
 
         Args:
-            limit: the most that are listed; -1 for all.
+            limit: the most that are listed; -1 for all. status: only pending, standing, reverted or dismissed ones.
         """
-        return collapses(self.space, self.writer.places(), limit)
+        return collapses(self.space, self.writer.places(), limit, status)
 
     def revert(self, collapse: str, reason: str = "") -> Reverted:
         """Take a correction back: what fell is found again, and what it brought is superseded in turn.

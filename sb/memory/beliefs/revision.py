@@ -14,6 +14,7 @@ from sb.errors import DeniedError, NotFoundError
 from sb.memory.access import WRITE
 from sb.memory.beliefs.closure import Lineage, sources_of
 from sb.memory.beliefs.echoes import ECHOING, SUPERSEDE, digest_of, echoes, sees
+from sb.memory.beliefs.interference import Interference, displaced, interference
 from sb.memory.masking import masked_text
 from sb.memory.record_writer import RecordWriter
 from sb.memory.space import Space
@@ -44,7 +45,7 @@ class Plan:
     Args:
         loser: the record that is replaced. echoes: what says the same in the same words. derived: what rests on these alone.
         resting: numbers of what else rests on one that falls, or says the same where the winner is not read.
-        held: why a person has to decide, or "".
+        held: why a person has to decide, or "". interference: what the interference gate found.
     """
 
     loser: Row
@@ -52,6 +53,7 @@ class Plan:
     derived: Sequence[Row] = ()
     resting: Sequence[int] = ()
     held: str = ""
+    interference: Sequence[Interference] = ()
 
     @property
     def falling(self) -> list[tuple[Row, str]]:
@@ -107,8 +109,14 @@ class Revision:
         losers = [loser, *fallen]
         derived, resting = self._lineage.falling([row["id"] for row in losers], (number,))
         resting += [row["id"] for row in again if row not in fallen]
-        waits_for = "" if self._decided else self._held([*losers, *derived])
-        self._plan = Plan(loser, fallen, derived, resting, waits_for)
+        waits_for, found = "", list[Interference]()
+        if not self._decided:
+            waits_for = self._held([*losers, *derived])
+            if not waits_for and not self._keeper.is_operator:
+                waits_for = displaced(self._space, losers, winner)
+                found = interference(self._space, self._lineage, losers, [row["id"] for row in derived])
+                waits_for = waits_for or (str(found[0]) if found else "")
+        self._plan = Plan(loser, fallen, derived, resting, waits_for, found)
         return self._plan
 
     def _held(self, rows: Sequence[Row]) -> str:
@@ -159,7 +167,7 @@ class Revision:
         space, now = self._space, self._space.clock.now()
         self.uid = f"{COLLAPSE_PREFIX}{int(now * 1000):012x}{space.ids.token(4)}"
         sides = {"winner": space.records.row(winner["id"]) or winner, "loser": plan.loser}
-        return space.collapses.add(
+        number = space.collapses.add(
             execute,
             {
                 "uid": self.uid,
@@ -177,6 +185,10 @@ class Revision:
                 "reverts": self._reverts,
             },
         )
+        for item in plan.interference if status == PENDING else ():
+            scores = (item.record, item.former, item.remaining, item.threshold)
+            execute("INSERT INTO pii_audit VALUES (?, ?, ?, ?, ?)", (number, *scores))
+        return number
 
     def settle(self, execute: Execute, event: CollapseEvent, winner: Row) -> None:
         """Do what waited, now that a person has released the winner."""

@@ -23,6 +23,7 @@ from sb.store.embedding.static import StaticEmbedder
 from sb.store.records.columns import ACTIVE, COMPARED, SUPERSEDED, Row
 from sb.store.records.edges import MERGED_INTO, Edge
 from sb.store.records.evidence import RESTATED, Evidence
+from sb.store.records.history import RESTATE
 from sb.store.records.places import Execute, Place
 
 KNOWLEDGE = ("fact", "belief")  # the kinds that a fact may restate; what a stack saves counts too
@@ -155,7 +156,10 @@ class IncomingRecord:
             trust = _trust(self._row, known)
             if trust != self._candidate.trust:
                 self._candidate = replace(self._candidate, trust=trust)
-        self.verdict, self._into = decide(self._candidate, rows, self._settings, gate.comparer, now)
+        important = gate.space.reads.importance([row["id"] for row in rows])
+        self.verdict, self._into = decide(
+            self._candidate, rows, self._settings, gate.comparer, now, important
+        )
         # What is trusted less than a record says nothing about it.
         if self._into is not None and self._candidate.trust < _trust(self._into, known):
             self.verdict = self._downgraded()
@@ -243,7 +247,7 @@ class IncomingRecord:
                 into["id"],
                 changes,
                 actor=row["agent"],
-                operation="restate",
+                operation=RESTATE,
                 reason=reason,
                 former=into,
             )  # which is as `merges` has seen it in this transaction

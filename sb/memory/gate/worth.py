@@ -8,13 +8,15 @@ overrides: a memory with another number, date, name or negation is none that say
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from sb.base.values.frozen import frozen
 from sb.config.memory_gate import GateSettings
 from sb.memory.decay import faded
 from sb.memory.gate.likeness import Comparer
 from sb.memory.ranking.encoding import NOTHING
+from sb.memory.salience import bearing
 from sb.memory.views import View
 from sb.store.records.columns import Row
 from sb.store.records.consent import difference
@@ -23,6 +25,7 @@ LONGEST = 2_000  # characters: longer texts are merged only if they are equal
 AGAIN = "again"  # marks a row that has the text of the candidate as a restatement
 _DAY = 86_400.0
 _NEUTRAL, _TRUSTED = 0.7, 0.5  # the trust that leaves a prior as it is, and how much any other shifts it
+_DISPLACES = 0.5  # the shift against a memory on which as much rests as counts
 _SHARED = (
     0.4  # of the words of the longer text: with fewer in common, none of the labelled pairs say the same
 )
@@ -99,31 +102,43 @@ class Candidate:
     fields: str = "{}"
 
 
-def importance(settings: GateSettings, trust: float) -> float:
-    """Returns the prior of a memory: that of its category, shifted by trust; from 0 to 1, and never less for more trust."""
-    return min(1.0, max(0.0, settings.prior + _TRUSTED * (trust - _NEUTRAL)))
+def shift(trust: float, borne: float) -> float:
+    """Returns what moves a prior: trust in the new memory, less what rests on the one that it would displace."""
+    return _TRUSTED * (trust - _NEUTRAL) - _DISPLACES * borne
 
 
-def worth(settings: GateSettings, likeness: float, recent: float, trust: float) -> float:
+def importance(settings: GateSettings, trust: float, borne: float = 0.0) -> float:
+    """Returns the prior of a memory: that of its category, shifted; from 0 to 1, and never less for more trust."""
+    return min(1.0, max(0.0, settings.prior + shift(trust, borne)))
+
+
+def worth(settings: GateSettings, likeness: float, recent: float, trust: float, borne: float = 0.0) -> float:
     """Returns W(m).
 
     Args:
         likeness: to the most alike memory. recent: to that of the same category, faded with its age.
+        borne: how much rests on that memory, from 0 to 1.
     """
     return (
         settings.surprise * (1.0 - recent)
         + settings.novelty * (1.0 - likeness)
-        + settings.importance * importance(settings, trust)
+        + settings.importance * importance(settings, trust, borne)
     )
 
 
 def decide(
-    candidate: Candidate, rows: Sequence[Row], settings: GateSettings, comparer: Comparer, now: float
+    candidate: Candidate,
+    rows: Sequence[Row],
+    settings: GateSettings,
+    comparer: Comparer,
+    now: float,
+    important: Mapping[int, float] = MappingProxyType({}),
 ) -> tuple[GateVerdict, Row | None]:
     """Returns the verdict on a memory, and the row that it is merged into, if it is.
 
     Args:
         rows: the records that it is compared with, which share words with it; see `shares`. now: seconds since the epoch.
+        important: of these, by number.
     """
     same: list[tuple[float, Row]] = []
     others: list[Other] = []
@@ -157,7 +172,8 @@ def decide(
         ),
         default=0.0,
     )
-    value = worth(settings, likeness, recent, candidate.trust)
+    borne = bearing(important.get(nearest["id"], 0.0))
+    value = worth(settings, likeness, recent, candidate.trust, borne)
     admitted = value >= settings.threshold
     sign = "reaches" if admitted else "is below"
     verdict = GateVerdict(
@@ -167,7 +183,7 @@ def decide(
         settings.threshold,
         round(1.0 - recent, 3),
         round(1.0 - likeness, 3),
-        importance(settings, candidate.trust),
+        importance(settings, candidate.trust, borne),
         candidate.trust,
         nearest["uid"],
         nearest["text"],

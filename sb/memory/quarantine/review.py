@@ -6,7 +6,7 @@ purges it as malicious. A purged one stays in quarantine for good, as evidence w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -31,7 +31,7 @@ from sb.memory.quarantine.spreading import quarantine
 from sb.memory.record_writer import RecordWriter
 from sb.memory.space import Space
 from sb.memory.views import View
-from sb.store.records.collapses import MENTION
+from sb.store.records.collapses import DISMISSED, MENTION
 from sb.store.records.columns import ACTIVE, ERASED, QUARANTINED, SUPERSEDED, Row
 from sb.store.records.edges import DERIVED_FROM, SUPERSEDES, Edge
 from sb.store.records.rows import to_row
@@ -40,12 +40,17 @@ _LAST = "\U0010ffff"  # sorts after whatever an id goes on with
 QUARANTINE_ADDED = "memory.quarantined"
 QUARANTINE_RELEASED = "memory.released"
 QUARANTINE_PURGED = "memory.purged"
+CORRECTION_DISMISSED = "memory.dismissed"
 kinds.register(QUARANTINE_ADDED, "A person quarantined a memory and what was derived from it")
 kinds.register(QUARANTINE_RELEASED, "A person released a memory from quarantine as safe")
 kinds.register(QUARANTINE_PURGED, "A person purged a quarantined memory as malicious")
+kinds.register(CORRECTION_DISMISSED, "A person dismissed a correction that was pending")
 UNCERTAIN, MALICIOUS, SAFE = "uncertain", "malicious", "safe"
-PURGE, RELEASE = "purge", "release"  # operations in a record's history
-_PURGED = "EXISTS (SELECT 1 FROM record_history AS h WHERE h.record = r.id AND h.operation = 'purge')"
+PURGE, RELEASE, DISMISS = "purge", "release", "dismiss"  # operations in a record's history
+_VERDICTS = {PURGE: MALICIOUS, DISMISS: DISMISSED}  # of what waits no longer, and stays in quarantine
+_PURGED = (
+    "EXISTS (SELECT 1 FROM record_history AS h WHERE h.record = r.id AND h.operation IN ('purge', 'dismiss'))"
+)
 _CORE = "core:"
 
 
@@ -54,10 +59,11 @@ class Held(View):
     """A quarantined memory.
 
     Args:
-        verdict: uncertain, or malicious once it was purged. reason: why it is here, such as `source web-page`.
+        verdict: uncertain, malicious once it was purged, or dismissed. reason: why it is here, such as `source web-page`.
         since: when it came here, in seconds since the epoch. version: of the memory, which a decision is about.
         details: what its kind has beyond its text.
         sources: ids of what it names as its sources. derived: ids of quarantined memories that were derived from it.
+        replaces: id to text of what it corrects once it is released.
     """
 
     id: str
@@ -75,6 +81,7 @@ class Held(View):
     details: dict[str, Any]
     sources: tuple[str, ...]
     derived: tuple[str, ...]
+    replaces: Mapping[str, str]
 
 
 @frozen
@@ -82,7 +89,7 @@ class Decided(View):
     """The result of a decision.
 
     Args:
-        verdict: safe, malicious or uncertain. ids: of the memories that it changed.
+        verdict: safe, malicious, dismissed or uncertain. ids: of the memories that it changed.
         relations: how many were retracted. merged: ids of released memories that were added to the record of their name.
     """
 
@@ -202,10 +209,33 @@ class Quarantine:
                 row = self._uncertain(item.id)
                 retracted += self._space.edges.retract(write.execute, row["id"])
                 self._record(write, QUARANTINE_PURGED, row, MALICIOUS, by, reason)
-                self._space.records.note(
-                    write.execute, [row["id"]], actor=by.name, operation=PURGE, reason=masked_text(reason, {})
-                )
+                self._settle(write, row, PURGE, by, reason)
         return Decided(MALICIOUS, tuple(item.id for item in items), retracted)
+
+    def dismiss(self, items: Sequence[Held], *, by: Decider, reason: str) -> Decided:
+        """Dismiss pending corrections: what they would have replaced stands, and their texts stay out of every read.
+
+        Raises:
+            As `release`, but whoever wrote one may dismiss it. NotFoundError also where it corrects nothing.
+        """
+        with self._log.write() as write:
+            for item in items:
+                row = self._uncertain(item.id)
+                if not self._space.collapses.of_winner(row["id"]):
+                    raise NotFoundError(
+                        f"memory {item.id} corrects nothing", "sb quarantine purge, or release"
+                    )
+                self._record(write, CORRECTION_DISMISSED, row, DISMISSED, by, reason)
+                self._settle(write, row, DISMISS, by, reason)
+        return Decided(DISMISSED, tuple(item.id for item in items))
+
+    def _settle(self, write: LogWrite, row: Row, operation: str, by: Decider, reason: str) -> None:
+        """Let a record wait no longer, nor what it was to correct."""
+        now = self._space.clock.now()
+        for event in self._space.collapses.of_winner(row["id"]):
+            self._space.collapses.settle(write.execute, event.id, DISMISSED, now, by.name)
+        why = masked_text(reason, {})
+        self._space.records.note(write.execute, [row["id"]], actor=by.name, operation=operation, reason=why)
 
     def _row(self, uid: str) -> Row:
         row = self._space.records.find(uid)
@@ -215,12 +245,15 @@ class Quarantine:
 
     def _uncertain(self, uid: str) -> Row:
         row = self._row(uid)
-        if self._is_purged(row):
-            raise NotFoundError(f"memory {uid} was purged", "sb memory erase removes it for good")
+        if (verdict := self._verdict(self._space.records.history(row["id"]))) != UNCERTAIN:
+            done = "purged" if verdict == MALICIOUS else verdict
+            raise NotFoundError(f"memory {uid} was {done}", "sb memory erase removes it for good")
         return row
 
-    def _is_purged(self, row: Row) -> bool:
-        return any(entry["operation"] == PURGE for entry in self._space.records.history(row["id"]))
+    @staticmethod
+    def _verdict(history: Sequence[Row]) -> str:
+        operations = [entry["operation"] for entry in history if entry["operation"] in _VERDICTS]
+        return _VERDICTS[operations[-1]] if operations else UNCERTAIN
 
     def _held(self, row: Row) -> Held:
         history = self._space.records.history(row["id"])
@@ -236,7 +269,7 @@ class Quarantine:
             stack=place.stack,
             agent_id=row["agent"],
             source_type=row["source_type"],
-            verdict=MALICIOUS if any(entry["operation"] == PURGE for entry in history) else UNCERTAIN,
+            verdict=self._verdict(history),
             reason=came["reason"] if came else "it came so from another database",
             since=came["at"] if came else row["created_at"],
             created_at=row["created_at"],
@@ -244,6 +277,12 @@ class Quarantine:
             details=orjson.loads(row["fields"]),
             sources=tuple(dict.fromkeys(sources_of(row))),
             derived=tuple(sorted(item["uid"] for item in made if item["state"] == QUARANTINED)),
+            replaces={
+                item["uid"]: item["text"]
+                for item in self._space.records.rows(
+                    [event.loser for event in self._space.collapses.of_winner(row["id"])]
+                )
+            },
         )
 
     def _released(self, row: Row) -> tuple[str, str | None]:

@@ -102,13 +102,18 @@ class CollapseStore:
         exact = [row for row in rows if row[1] == uid]
         return CollapseEvent(*(exact or rows)[0]) if exact or len(rows) == 1 else None
 
-    def listed(self, places: Sequence[int], limit: int) -> list[CollapseEvent]:
-        """The events whose loser and winner stand in these places, the newest first; -1 for all."""
+    def listed(self, places: Sequence[int], limit: int, status: str = "") -> list[CollapseEvent]:
+        """The events whose loser and winner stand in these places, the newest first; -1 for all.
+
+        Args:
+            status: of these events; "" for any.
+        """
         marks = ", ".join("?" * len(places)) or "NULL"
         rows = self._database.query(
             f"{_EVENT} JOIN records AS l ON l.id = c.loser JOIN records AS w ON w.id = c.winner"
-            f" WHERE l.place IN ({marks}) AND w.place IN ({marks}) ORDER BY c.id DESC LIMIT +?",
-            (*places, *places, limit),
+            f" WHERE l.place IN ({marks}) AND w.place IN ({marks}) AND ? IN ('', c.status)"
+            " ORDER BY c.id DESC LIMIT +?",
+            (*places, *places, status, limit),
         )
         return [CollapseEvent(*row) for row in rows]
 
@@ -167,13 +172,19 @@ class CollapseStore:
         return [(number, reason) for number, reason in rows]
 
 
-def forget_words(execute: Execute, record: int) -> None:
-    """Remove what collapse events say of an erased record; what waited for it does so no longer."""
-    execute("UPDATE belief_collapse_items SET digest = NULL WHERE record = ?", (record,))
+def forget_words(execute: Execute, listed: str) -> None:
+    """Remove what collapse events say of erased records; what waited for them does so no longer.
+
+    Args:
+        listed: their numbers, in JSON.
+    """
+    these = "(SELECT value FROM json_each(?))"
+    execute(f"UPDATE belief_collapse_items SET digest = NULL WHERE record IN {these}", (listed,))
     execute(
         "UPDATE belief_collapse_events SET reason = '', held = '',"
-        " status = CASE status WHEN 'pending' THEN 'dismissed' ELSE status END WHERE ? IN (loser, winner)",
-        (record,),
+        " status = CASE status WHEN 'pending' THEN 'dismissed' ELSE status END"
+        f" WHERE loser IN {these} OR winner IN {these}",
+        (listed, listed),
     )
 
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import takewhile
 
 import orjson
 
+from sb.base.sources import iso
 from sb.store.database import Database
 from sb.store.records.columns import Row
 from sb.store.records.places import Execute
+
+RESTATE = "restate"  # the operation of a text that was merged into a memory
+_FOLDED = "history_folded"  # in index_state: the last change that was looked at
 
 
 class RecordHistory:
@@ -54,6 +59,31 @@ class RecordHistory:
     def blank_reason(self, execute: Execute, change: int) -> None:
         """Remove a reason, since it says what was erased."""
         execute("UPDATE record_history SET reason = '' WHERE id = ?", (change,))
+
+    def fold_history(self, execute: Execute, before: float, most: int) -> int:
+        """Fold the next restatements from before a time into the first of each record and agent among them.
+
+        Returns:
+            How many changes were looked at.
+        """
+        execute("INSERT INTO index_state (name, value) VALUES (?, 0) ON CONFLICT DO NOTHING", (_FOLDED,))
+        rows = execute(
+            "SELECT id, at, record, actor, operation FROM record_history"
+            " WHERE id > (SELECT value FROM index_state WHERE name = ?) ORDER BY id LIMIT ?",
+            (_FOLDED, most),
+        ).fetchall()
+        old = list(takewhile(lambda row: row[1] < before, rows))
+        groups: dict[tuple[int, str], list[tuple[int, float]]] = {}
+        for number, at, record, actor, operation in old:
+            if operation == RESTATE:
+                groups.setdefault((record, actor), []).append((number, at))
+        for (first, _), *others in (group for group in groups.values() if len(group) > 1):
+            self.database.write_each("DELETE FROM record_history WHERE id = ?", [(it[0],) for it in others])
+            reason = f"restated, {len(others) + 1} times until {iso(others[-1][1])[:10]}"
+            execute("UPDATE record_history SET reason = ? WHERE id = ?", (reason, first))
+        if old:
+            execute("UPDATE index_state SET value = ? WHERE name = ?", (old[-1][0], _FOLDED))
+        return len(old)
 
     def history(self, number: int) -> list[Row]:
         """Lists the changes of a record, oldest first; `former` holds what each replaced."""

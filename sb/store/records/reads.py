@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
+from math import inf
 from typing import Any, NamedTuple
 
+import orjson
+
 from sb.store.database import Database
+from sb.store.records.columns import ACTIVE
+from sb.store.records.edges import DERIVED_FROM
 from sb.store.records.places import Execute
 
 ORIENT = "orient"  # what a session is shown when it starts
@@ -13,8 +19,14 @@ LOAD = "load"  # what a stack gives an entity to keep in mind
 _UNASKED = f"('{ORIENT}', '{LOAD}')"  # nobody asked for what is in these, so it does not count as use
 
 _FOLDED = "reads_folded"  # the last broadcast whose reads are in record_stats
+FOLD_AFTER = 90 * 86_400.0  # seconds that a read is on record with its question
+_WITH_SESSIONS = (
+    "records", "broadcasts", "record_evidence", "belief_collapse_events", "trigger_showings",
+)  # fmt: skip
 _UNFOLDED = 16  # broadcasts that are counted one by one; with more, they are folded by whoever reads next
 _LAST_FOLDED = f"coalesce((SELECT value FROM index_state WHERE name = '{_FOLDED}'), 0)"
+_DEEPEST = 8  # steps of derivation that count
+_MOST_CITING = 1_000  # records that are looked at for it, the nearest ones
 UNFOLDED = f"broadcast > {_LAST_FOLDED}"  # of access_log
 
 
@@ -97,7 +109,59 @@ class ReadLog:
             " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
             (_FOLDED, last),
         )
+        read = "SELECT DISTINCT record FROM access_log WHERE broadcast > ? AND broadcast <= ?"
+        self.weigh(execute, [number for (number,) in execute(read, (first, last)).fetchall()])
         return int(cursor.rowcount)
+
+    def weigh(self, execute: Execute, records: Sequence[int]) -> None:
+        """Store the importance of records as it is now."""
+        sql = "UPDATE record_stats SET ewc_importance = ? WHERE record = ? AND ewc_importance <> ?"
+        found = self.importance(records)
+        for number in records:
+            execute(sql, (found.get(number, 0.0), number, found.get(number, 0.0)))
+
+    def fold_old(self, execute: Execute, before: float, most: int) -> int:
+        """Fold the oldest broadcasts from before a time into a row for each agent and record; returns how many there were.
+
+        What they count for stays in `record_stats`. Their sessions go with them, unless something was written in them. The
+        newest broadcast stays, so that no number is given twice.
+        """
+        rows = execute(
+            "SELECT id, at, session FROM broadcasts WHERE id <= min((SELECT max(id) - 1 FROM broadcasts),"
+            f" {_LAST_FOLDED}) ORDER BY id LIMIT ?",
+            (most,),
+        ).fetchall()
+        old = list(takewhile(lambda row: row[1] < before, rows))
+        if not old:
+            return 0
+        span = (old[0][0], old[-1][0])
+        execute(
+            "INSERT INTO folded_reads (agent, record, first, last, count)"
+            " SELECT b.agent, a.record, min(b.at), max(b.at), count(*) FROM broadcasts AS b CROSS JOIN access_log AS a"
+            " ON a.broadcast = b.id WHERE b.id BETWEEN ? AND ? GROUP BY b.agent, a.record ON CONFLICT (agent, record)"
+            " DO UPDATE SET first = min(first, excluded.first), last = max(last, excluded.last),"
+            " count = count + excluded.count",
+            span,
+        )
+        execute("DELETE FROM access_log WHERE broadcast BETWEEN ? AND ?", span)
+        execute("DELETE FROM broadcasts WHERE id BETWEEN ? AND ?", span)
+        unused = " AND ".join(
+            f"NOT EXISTS (SELECT 1 FROM {table} WHERE session = s.id)" for table in _WITH_SESSIONS
+        )
+        ended = "coalesce(s.ended_at, s.started_at) < ?"
+        for session in {row[2] for row in old}:
+            execute(
+                f"DELETE FROM memory_sessions AS s WHERE s.id = ? AND {ended} AND {unused}", (session, before)
+            )
+        return len(old)
+
+    @property
+    def oldest(self) -> float:
+        """The time of the oldest broadcast that can be folded, in seconds since the epoch; infinity if there is none."""
+        rows = self._database.query(
+            "SELECT at FROM broadcasts WHERE id < (SELECT max(id) FROM broadcasts) ORDER BY id LIMIT 1"
+        )
+        return float(rows[0][0]) if rows else inf
 
     def count(self, execute: Execute, record: int, place: int, at: float) -> None:
         """Counts a use of a record other than a read, such as a restatement that was merged into it."""
@@ -123,6 +187,37 @@ class ReadLog:
             (*records, *records),
         )
         return {int(record): (int(n), float(at)) for record, n, at in rows}
+
+    def importance(self, records: Sequence[int]) -> dict[int, float]:
+        """Returns how often records were read, times in how many steps active ones were derived from each; none that is 0."""
+        cited = self._database.query(
+            "SELECT DISTINCT e.target FROM json_each(?) AS j CROSS JOIN edges AS e ON e.target = j.value"
+            f" WHERE e.relation = '{DERIVED_FROM}'",
+            (orjson.dumps(list(records)).decode(),),
+        )
+        numbers = [number for (number,) in cited]
+        reads = self.stats(numbers) if numbers else {}
+        found = {number: float(times * self._depth(number)) for number, (times, _) in reads.items()}
+        return {number: value for number, value in found.items() if value}
+
+    def _depth(self, record: int) -> int:
+        rows = self._database.query(
+            "WITH RECURSIVE down (id, steps) AS (SELECT ?, 0 UNION SELECT e.source, down.steps + 1 FROM down"
+            f" CROSS JOIN edges AS e ON e.target = down.id AND e.relation = '{DERIVED_FROM}'"
+            f" CROSS JOIN records AS r ON r.id = e.source AND r.state = '{ACTIVE}' WHERE down.steps < {_DEEPEST}"
+            f" LIMIT {_MOST_CITING}) SELECT max(steps) FROM down",
+            (record,),
+        )
+        return int(rows[0][0])
+
+    def kept_importance(self, records: Sequence[int]) -> dict[int, float]:
+        """The importance of records as of the last time that reads were folded; none that is 0."""
+        rows = self._database.query(
+            "SELECT s.record, s.ewc_importance FROM json_each(?) AS j CROSS JOIN record_stats AS s ON s.record = j.value"
+            " WHERE s.ewc_importance > 0",
+            (orjson.dumps(list(records)).decode(),),
+        )
+        return {int(record): float(value) for record, value in rows}
 
     def known(self, session: int, agent: str, limit: int = -1) -> list[Known]:
         """Lists what a session wrote or was shown, the latest first.
@@ -160,11 +255,13 @@ class ReadLog:
         execute("UPDATE broadcasts SET query = '' WHERE id = ?", (broadcast,))
 
     def of(self, record: int, limit: int = 20) -> list[dict[str, Any]]:
-        """The latest reads of one record, newest first."""
+        """The latest reads of one record, newest first; those of an agent that were folded are one."""
         names = ("broadcast", "at", "agent", "operation", "query", "score")
         rows = self._database.query(
             "SELECT b.id, b.at, b.agent, b.operation, b.query, a.score FROM broadcasts AS b"
-            " JOIN access_log AS a ON a.broadcast = b.id AND a.record = ? ORDER BY b.id DESC LIMIT +?",
+            " JOIN access_log AS a ON a.broadcast = b.id AND a.record = ?1 UNION ALL"
+            " SELECT 0, last, agent, count || ' reads', '', 0.0 FROM folded_reads WHERE record = ?1"
+            " ORDER BY 1 DESC, 2 DESC LIMIT ?2",
             (record, limit),
         )
         return [dict(zip(names, row, strict=True)) for row in rows]

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
+import orjson
+
 from sb.base.sources import SYSTEM_CLOCK, Clock
 from sb.errors import NotFoundError, VersionConflictError
 from sb.store import driver
@@ -28,6 +30,9 @@ _values = itemgetter(*COLUMNS)
 _INSERT = f"INSERT INTO records ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
 _INDEX = "INSERT INTO record_index (rowid, body, prev, place) VALUES (?, ?, ?, ?)"
 _READ = "INSERT INTO record_stats (record, place, accessed, last_accessed) VALUES (?, ?, ?, ?)"  # elsewhere
+_ABOUT_RECORDS = (
+    "vectors", "access_log", "folded_reads", "record_stats", "record_evidence", "personal_data", "pii_audit",
+)  # fmt: skip
 _SPEAKER = "INSERT INTO speakers (place, name) VALUES (?, ?) ON CONFLICT DO NOTHING"
 
 
@@ -144,39 +149,41 @@ class RecordStore(RecordQueries, RecordHistory):
             count(execute, words=changed["length"] - former["length"])
         return int(version)
 
-    def erase(self, execute: Execute, number: int, *, actor: str, reason: str) -> None:
-        """Empty a record for good, with its history and relations; a tombstone stays.
+    def erase(self, execute: Execute, numbers: Sequence[int], *, actor: str, reason: str) -> None:
+        """Empty records for good, with their history and relations; tombstones stay.
 
         Raises:
-            NotFoundError: there is none.
+            NotFoundError: one is not there.
         """
-        former = self.row(number)
-        if former is None:
-            raise NotFoundError(f"no record {number}")
-        if former["state"] == ERASED:
-            return
-        now = self._clock.now()
-        execute("UPDATE record_history SET former = NULL, reason = '' WHERE record = ?", (number,))
-        execute("DELETE FROM edges WHERE ? IN (source, target)", (number,))
-        execute("DELETE FROM vectors WHERE record = ?", (number,))
-        execute("DELETE FROM access_log WHERE record = ?", (number,))
-        execute("DELETE FROM record_stats WHERE record = ?", (number,))
-        execute("DELETE FROM record_evidence WHERE record = ?", (number,))
-        execute("DELETE FROM personal_data WHERE record = ?", (number,))
-        forget_words(execute, number)
-        self.add_history(execute, number, now, actor, "erase", reason, former["version"], None)
-        execute(
-            "UPDATE records SET state = 'erased', text = '', fields = '{}', tags = NULL, key = NULL,"
-            " speaker = NULL, category = NULL, confidence = NULL, terms = x'00000000', length = 0, info = 0, updated_at = ?"
-            " WHERE id = ?",
-            (now, number),
-        )
-        execute(
-            "DELETE FROM speakers WHERE (place, name) = (?, ?)"
-            " AND NOT EXISTS (SELECT 1 FROM records AS r WHERE r.place = speakers.place AND r.speaker = speakers.name)",
-            (former["place"], former["speaker"]),
-        )
-        count(execute, records=-1, words=-former["length"])
+        asked = orjson.dumps(sorted({*numbers})).decode()
+        rows = list(self.select("r.id IN (SELECT value FROM json_each(?))", (asked,)))
+        if len(rows) < len(set(numbers)):
+            raise NotFoundError(f"no records {sorted({*numbers} - {row['id'] for row in rows})}")
+        rows = [row for row in rows if row["state"] != ERASED]
+        now, listed = self._clock.now(), orjson.dumps([row["id"] for row in rows]).decode()
+        these = "(SELECT value FROM json_each(?))"  # one scan for all: not each table has an index of records
+        execute(f"UPDATE record_history SET former = NULL, reason = '' WHERE record IN {these}", (listed,))
+        execute(f"DELETE FROM edges WHERE source IN {these} OR target IN {these}", (listed, listed))
+        for table in _ABOUT_RECORDS:
+            execute(f"DELETE FROM {table} WHERE record IN {these}", (listed,))
+        forget_words(execute, listed)
+        for row in rows:
+            self.add_history(execute, row["id"], now, actor, "erase", reason, row["version"], None)
+        for row in reversed(rows):  # who quotes one is empty by then
+            execute(
+                "UPDATE records SET state = 'erased', text = '', fields = '{}', tags = NULL, key = NULL,"
+                " speaker = NULL, category = NULL, confidence = NULL, terms = x'00000000', length = 0, info = 0,"
+                " updated_at = ? WHERE id = ?",
+                (now, row["id"]),
+            )
+        for spoken in {(row["place"], row["speaker"]) for row in rows if row["speaker"] is not None}:
+            execute(
+                "DELETE FROM speakers WHERE (place, name) = (?, ?)"
+                " AND NOT EXISTS (SELECT 1 FROM records AS r WHERE r.place = speakers.place AND r.speaker = speakers.name)",
+                spoken,
+            )
+        if rows:
+            count(execute, records=-len(rows), words=-sum(row["length"] for row in rows))
 
     def note(
         self, execute: Execute, numbers: Sequence[int], *, actor: str, operation: str, reason: str

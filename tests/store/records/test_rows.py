@@ -174,7 +174,7 @@ def test_a_kind_of_a_newer_version_is_named(shelf: Shelf) -> None:
 def test_an_erased_record_cannot_be_read(shelf: Shelf) -> None:
     row = shelf.keep(Decision("Use queues", "They last", id="d", agent_id="a"))
     with shelf.database.write() as execute:
-        shelf.store.erase(execute, row["id"], actor="a", reason="asked")
+        shelf.store.erase(execute, [row["id"]], actor="a", reason="asked")
     erased = shelf.store.row(row["id"])
     assert erased is not None
     with pytest.raises(ValueError, match="d is erased"):
