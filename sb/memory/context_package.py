@@ -335,9 +335,8 @@ def _trigger_line(trigger: FiredTrigger) -> str:
 
 def _conflict_line(conflict: OpenConflict) -> str:
     voice, against = conflict.voices[0], " and ".join(conflict.voices[1:])
-    text = (
-        f"{conflict.content} (by {voice}, {conflict.memory}) is contradicted by {against}: {conflict.resolve}"
-    )
+    says = f" ({conflict.against}, {conflict.other})" if conflict.other else ""
+    text = f"{conflict.content} (by {voice}, {conflict.memory}) is contradicted by {against}{says}: {conflict.resolve}"
     return f"- {_flat(text)}"
 
 

@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from sb.base.values.frozen import frozen
 from sb.memory.space import Space
 from sb.memory.trust.floor import numbers_where
-from sb.memory.views import View
+from sb.memory.views import Memory, View
 from sb.store.records.columns import ACTIVE, Row
-
-# A version from elsewhere waits beside the one that is here; the newest are told first.
-_WAITING = "SELECT id, record, peer FROM sync_conflicts WHERE resolution = '' ORDER BY at DESC, id"
+from sb.store.records.open_conflicts import ConflictRow, open_conflict_rows
 
 
 @frozen
@@ -19,7 +17,8 @@ class OpenConflict(View):
     """A conflict that nobody has resolved.
 
     Args:
-        memory: the id of the memory that is contradicted. voices: whose words contradict each other, this memory's first.
+        memory: the id of the memory that is contradicted, of two memories the newer one. other: of the older one; "" of a copy.
+        voices: whose words contradict each other, this memory's first. against: the words of the other memory, or "".
         resolve: the command that settles it.
     """
 
@@ -28,6 +27,8 @@ class OpenConflict(View):
     content: str
     voices: tuple[str, ...]
     resolve: str
+    other: str = ""
+    against: str = ""
 
 
 def open_conflicts(space: Space, places: Sequence[int], most: int) -> list[tuple[Row, OpenConflict]]:
@@ -36,18 +37,33 @@ def open_conflicts(space: Space, places: Sequence[int], most: int) -> list[tuple
     Args:
         most: how many.
     """
-    waiting = space.database.query(_WAITING)
+    waiting = open_conflict_rows(space.database)
     if not waiting:
         return []
-    rows = {row["id"]: row for row in space.records.rows([record for _, record, _ in waiting])}
+    numbers = {number for item in waiting for number in (item.record, item.other) if number is not None}
+    rows = {row["id"]: row for row in space.records.rows(sorted(numbers))}
     hidden = numbers_where(space.database, rows, space.reader.left_out(places))
+    told = {
+        number: row
+        for number, row in rows.items()
+        if number not in hidden and row["place"] in places and row["state"] == ACTIVE
+    }
     found = []
-    for uid, record, peer in waiting:
-        row = rows.get(record)
-        if row is not None and record not in hidden and row["place"] in places and row["state"] == ACTIVE:
-            memory = space.memory(row)
-            voices = (memory.voice, f"a copy in {peer}")
-            found.append((row, OpenConflict(uid, memory.id, memory.content, voices, "sb stack conflicts")))
+    for item in waiting:
+        if item.record in told and (item.other is None or item.other in told):
+            row = told[item.record]
+            other = None if item.other is None else space.memory(told[item.other])
+            found.append((row, _conflict(item, space.memory(row), other)))
         if len(found) == most:
             break
     return found
+
+
+def _conflict(item: ConflictRow, memory: Memory, other: Memory | None) -> OpenConflict:
+    if other is None:
+        voices = (memory.voice, f"a copy in {item.opened_by}")
+        return OpenConflict(item.uid, memory.id, memory.content, voices, "sb stack conflicts")
+    return OpenConflict(
+        item.uid, memory.id, memory.content, (memory.voice, other.voice), f"sb memory conflicts show {item.uid}",
+        other.id, other.content,
+    )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from enum import StrEnum
+from itertools import islice
 
 from sb.base.sources import SYSTEM_CLOCK, Clock
 from sb.base.values.frozen import frozen
@@ -11,6 +12,7 @@ from sb.memory.triggers.armed import ignored
 from sb.store.database import Database
 from sb.store.records.claims import CONTRADICTION_PREFIX
 from sb.store.records.columns import QUARANTINED, Row
+from sb.store.records.open_conflicts import ConflictRow, open_conflict_rows
 from sb.store.records.places import Places
 from sb.store.records.queries import RecordQueries
 
@@ -126,27 +128,20 @@ class ReviewQueue:
             return ignored(self._database, self._clock.now())
         return self._records.numbers_of_category(_RECORDS[kind], PENDING)
 
-    def _conflicts(self) -> dict[str, tuple[int, str, float]]:
-        """The record, the other database or who opened it, and the time of each open conflict, the newest first."""
-        sql = (
-            "SELECT id, record, peer, at FROM sync_conflicts WHERE resolution = ''"
-            " UNION ALL SELECT c.uid, k.record, c.opened_by, c.at FROM contradictions AS c"
-            " JOIN claims AS k ON k.id = c.later WHERE c.status = 'open' AND k.record IS NOT NULL ORDER BY at DESC, id"
-        )
-        return {conflict: (record, peer, at) for conflict, record, peer, at in self._database.query(sql)}
+    def _conflicts(self) -> dict[str, ConflictRow]:
+        """The open conflicts by id, the newest first."""
+        return {row.uid: row for row in open_conflict_rows(self._database)}
 
     def _conflict_items(self, most: int, known: Collection[str]) -> Iterator[ReviewItem]:
-        fresh = [
-            (item, *about)
-            for item, about in self._conflicts().items()
-            if _key(ReviewKind.CONFLICT, item) not in known
-        ][:most]
-        records = {row["id"]: row for row in self._rows([record for _, record, _, _ in fresh])}
-        for conflict, record, peer, at in fresh:
-            if record in records:
-                row = records[record]
-                key = _key(ReviewKind.CONFLICT, conflict)
-                yield ReviewItem(ReviewKind.CONFLICT, key, conflict, row, self._stack(row), peer, at)
+        waiting = (
+            row for uid, row in self._conflicts().items() if _key(ReviewKind.CONFLICT, uid) not in known
+        )
+        fresh = list(islice(waiting, most))
+        records = {row["id"]: row for row in self._rows([item.record for item in fresh])}
+        for item in fresh:
+            if row := records.get(item.record):
+                key, stack = _key(ReviewKind.CONFLICT, item.uid), self._stack(row)
+                yield ReviewItem(ReviewKind.CONFLICT, key, item.uid, row, stack, item.opened_by, item.at)
 
     def _item(self, kind: ReviewKind, row: Row) -> ReviewItem:
         key, stack = _key(kind, row["id"]), self._stack(row)

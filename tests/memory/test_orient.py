@@ -95,3 +95,25 @@ def test_a_conflict_of_another_stack_or_about_what_is_forgotten_is_not_told(torn
     (conflict,) = brain.orient().conflicts
     brain.forget(conflict.memory, "no longer of interest")
     assert brain.orient().conflicts == ()
+
+
+def test_memories_that_contradict_each_other_are_told_with_both_sides_until_one_is_chosen(
+    agents: Agents,
+) -> None:
+    older = agents.brain("ada").remember("The deadline is in May")
+    newer = agents.brain("eve").remember("The deadline is in June")
+    (conflict,) = agents.brain("carol").orient().conflicts
+    assert (conflict.memory, conflict.content) == (newer, "The deadline is in June")
+    assert (conflict.other, conflict.against) == (older, "The deadline is in May")
+    text = agents.brain("dan").orient().as_text()
+    assert f"The deadline is in June (by agent eve, {newer})" in text
+    assert f"is contradicted by agent ada (The deadline is in May, {older})" in text
+    agents.person().resolve_conflict(conflict.id, older, "asked the team")
+    assert agents.brain("fay").orient().conflicts == ()
+
+
+def test_a_conflict_of_which_one_side_was_forgotten_is_not_told(agents: Agents) -> None:
+    agents.brain("ada").remember("The deadline is in May")
+    newer = agents.brain("eve").remember("The deadline is in June")
+    agents.person().forget(newer, "a rumour")
+    assert agents.brain("carol").orient().conflicts == ()
