@@ -8,10 +8,16 @@ from sb.base.values.frozen import frozen
 from sb.memory.space import Space
 from sb.memory.trust.floor import numbers_where
 from sb.memory.views import View
+from sb.store.records.claims import CONTRADICTION_PREFIX
 from sb.store.records.columns import ACTIVE, Row
 
-# A version from elsewhere waits beside the one that is here; the newest are told first.
-_WAITING = "SELECT id, record, peer FROM sync_conflicts WHERE resolution = '' ORDER BY at DESC, id"
+# A version from elsewhere, or a memory that says otherwise, waits beside the one that is here; the newest are told first.
+_WAITING = (
+    "SELECT id, record, peer, at FROM sync_conflicts WHERE resolution = ''"
+    " UNION ALL SELECT c.uid, l.record, r.agent, c.at FROM contradictions AS c JOIN claims AS l ON l.id = c.later"
+    " JOIN claims AS e ON e.id = c.earlier JOIN records AS r ON r.id = e.record"
+    " WHERE c.status = 'open' ORDER BY at DESC, id"
+)
 
 
 @frozen
@@ -39,15 +45,17 @@ def open_conflicts(space: Space, places: Sequence[int], most: int) -> list[tuple
     waiting = space.database.query(_WAITING)
     if not waiting:
         return []
-    rows = {row["id"]: row for row in space.records.rows([record for _, record, _ in waiting])}
+    rows = {row["id"]: row for row in space.records.rows([record for _, record, *_ in waiting])}
     hidden = numbers_where(space.database, rows, space.reader.left_out(places))
     found = []
-    for uid, record, peer in waiting:
+    for uid, record, peer, _ in waiting:
         row = rows.get(record)
         if row is not None and record not in hidden and row["place"] in places and row["state"] == ACTIVE:
             memory = space.memory(row)
-            voices = (memory.voice, f"a copy in {peer}")
-            found.append((row, OpenConflict(uid, memory.id, memory.content, voices, "sb stack conflicts")))
+            of_memories = uid.startswith(CONTRADICTION_PREFIX)
+            voices = (memory.voice, peer if of_memories else f"a copy in {peer}")
+            resolve = f"sb memory conflicts show {uid}" if of_memories else "sb stack conflicts"
+            found.append((row, OpenConflict(uid, memory.id, memory.content, voices, resolve)))
         if len(found) == most:
             break
     return found
