@@ -335,3 +335,12 @@ def test_who_saves_an_update_is_told_what_it_did(agents: Agents) -> None:  # noq
         assert line.startswith(f"{old} is superseded: sb memory revert col_")
         (line,) = ben.consequences(ben.remember("The staging port is 7070"))
         assert "contradicts it: sb memory conflicts show cfl_" in line
+
+
+def test_a_session_begins_with_its_open_conflicts(agents: Agents) -> None:  # noqa: F811
+    with agents.brain("ann") as ann, agents.brain("ben") as ben:
+        ann.remember("The staging port is 8080")
+        newer = ben.remember("The staging port is 7070")
+        (conflict,) = ann.orient().conflicts
+        assert (conflict.memory, conflict.voices[1]) == (newer, "ann")
+        assert conflict.resolve == f"sb memory conflicts show {conflict.id}"
