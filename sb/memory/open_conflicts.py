@@ -1,4 +1,4 @@
-"""Open conflicts as a session is told of them when it starts."""
+"""Open conflicts as a session is readable of them when it starts."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ def open_conflicts(space: Space, places: Sequence[int], most: int) -> list[tuple
     numbers = {number for item in waiting for number in (item.record, item.other) if number is not None}
     rows = {row["id"]: row for row in space.records.rows(sorted(numbers))}
     hidden = numbers_where(space.database, rows, space.reader.left_out(places))
-    told = {
+    readable = {
         number: row
         for number, row in rows.items()
         if number not in hidden and row["place"] in places and row["state"] == ACTIVE
     }
     found = []
     for item in waiting:
-        if item.record in told and (item.other is None or item.other in told):
-            row = told[item.record]
-            other = None if item.other is None else space.memory(told[item.other])
+        if item.record in readable and (item.other is None or item.other in readable):
+            row = readable[item.record]
+            other = None if item.other is None else space.memory(readable[item.other])
             found.append((row, _conflict(item, space.memory(row), other)))
         if len(found) == most:
             break
