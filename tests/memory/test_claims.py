@@ -342,5 +342,5 @@ def test_a_session_begins_with_its_open_conflicts(agents: Agents) -> None:  # no
         ann.remember("The staging port is 8080")
         newer = ben.remember("The staging port is 7070")
         (conflict,) = ann.orient().conflicts
-        assert (conflict.memory, conflict.voices[1]) == (newer, "ann")
+        assert (conflict.memory, conflict.voices[1]) == (newer, "agent ann")
         assert conflict.resolve == f"sb memory conflicts show {conflict.id}"
