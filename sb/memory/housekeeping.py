@@ -69,6 +69,7 @@ def is_due(space: Space) -> bool:
 def tidy_a_little(space: Space) -> bool:
     """Do a step of what is due, at most some `AT_ONCE_S`; True if there is more to do."""
     try:
+        retire_lapsed(space)
         if not is_due(space):
             return False
         tidy(space, seconds=AT_ONCE_S)

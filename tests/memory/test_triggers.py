@@ -358,11 +358,11 @@ def test_lapsed_trigger_is_retired_by_housekeeping_and_says_when_and_why(agents:
     brain = agents.brain(scope=SHOP)
     made = brain.trigger_create(WHEN, THEN, expires_at=at(agents, 600))
     stays = brain.trigger_create("release notes", THEN, expires_at=at(agents, 90_000))
-    agents.brain(scope=SHOP).close()
+    agents.brain(scope=SHOP).orient()
     assert brain.trigger_show(made).status == "pending"
     agents.clock.time += 1_000
     assert (brain.trigger_show(made).status, brain.trigger_show(made).why) == ("expired", "its time is over")
-    agents.brain(scope=SHOP).close()
+    agents.brain(scope=SHOP).orient()
     item = brain.trigger_show(made)
     assert (item.status, brain.trigger_show(stays).status) == ("retired", "pending")
     assert item.ended_at == agents.clock.time
