@@ -10,9 +10,10 @@ from sb.commands import output
 from sb.commands.diagnostics import note
 from sb.commands.entity_reading import app as reading_app
 from sb.commands.memories import not_blank, note_masked, scopes, typed
-from sb.commands.options import AsJson, Tags, group
+from sb.commands.options import AsJson, Tags, bundled, group
 from sb.commands.stacks import GLOBAL, OPERATOR, OfCore, Whose, opened_core
 
+from sb.base.values.frozen import frozen
 from sb.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -58,24 +59,38 @@ Context = Annotated[str, typer.Option(help="Context it belongs to, such as proje
 DIRECT = "direct_experience"
 
 
-def _origin(source: str, derived: list[str] | None, context: str) -> dict[str, Any]:
-    return {"source_type": source, "derived_from": derived, "context": context or None}
+@frozen
+class Origin:
+    """The origin of a memory, the core that saves it, and how its id is printed."""
+
+    context: Context = ""
+    source: Source = DIRECT
+    derived: From = None
+    agent: Whose = OPERATOR
+    scope: Sees = ""
+    stack: OfCore = ""
+    json_: AsJson = False
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The origin, as a core takes it."""
+        return {
+            "source_type": self.source,
+            "derived_from": self.derived,
+            "context": self.context or None,
+        }
 
 
-def _keep(ctx: typer.Context, core: tuple[str, str, str], json_: bool, keep: Callable[[Entity], str]) -> None:
-    """Save a memory of the command's kind through a core, and print its id; exit 1 if it became a suggestion.
-
-    Args:
-        core: its agent, the scope that it reads from, and the one stack to use; "" for what it has otherwise.
-    """
-    kind, (agent, scope, stack) = str(ctx.info_name), core  # each of these commands is named for its kind
-    with opened_core(ctx, agent, stack, create=True, scope=scope or GLOBAL) as opened:
+def _keep(ctx: typer.Context, origin: Origin, keep: Callable[[Entity], str]) -> None:
+    """Save a memory of the command's kind through a core, and print its id; exit 1 if it became a suggestion."""
+    kind, agent = str(ctx.info_name), origin.agent  # each of these commands is named for its kind
+    with opened_core(ctx, agent, origin.stack, create=True, scope=origin.scope or GLOBAL) as opened:
         uid = keep(opened)
         active = opened.active_stack
         masked = getattr(active, "masked", ())
     where = active.stack_id if active is not None else ""
     rejected = uid.startswith(_SUGGESTED)
-    if json_:
+    if origin.json_:
         output.emit_json(
             {
                 "id": uid,
@@ -93,11 +108,12 @@ def _keep(ctx: typer.Context, core: tuple[str, str, str], json_: bool, keep: Cal
             f"this makes no {kind}: sb suggestions show {uid.removeprefix(_SUGGESTED)} --stack {where} says why"
         )
         raise typer.Exit(ExitCode.FAILED)
-    if not json_:
+    if not origin.json_:
         note(f"kept as {kind} in stack {where}, from core {agent}")
 
 
 @app.command(epilog='Example: sb entity episode "moved to uv" "builds take half as long"')
+@bundled
 def episode(
     ctx: typer.Context,
     objective: Annotated[str, typer.Argument(help="What was tried; - for stdin.")],
@@ -112,24 +128,20 @@ def episode(
         list[str] | None, typer.Option("--avoid", help="What not to do again; may be repeated.")
     ] = None,
     tags: Tags = None,
-    context: Context = "",
-    source: Source = DIRECT,
-    derived: From = None,
-    agent: Whose = OPERATOR,
-    scope: Sees = "",
-    stack: OfCore = "",
-    json_: AsJson = False,
+    *,
+    origin: Origin,
 ) -> None:
     """Save something that was tried, and its outcome."""
     texts = typed(objective, "objective"), typed(outcome, "outcome")
     more: dict[str, Any] = {"lessons": lessons, "repeat": repeat, "avoid": avoid, "tags": tags}
-    more |= _origin(source, derived, context)
-    _keep(ctx, (agent, scope, stack), json_, lambda core: core.episode(*texts, **more))
+    more |= origin.values
+    _keep(ctx, origin, lambda core: core.episode(*texts, **more))
 
 
 @app.command(
     epilog='Example: sb entity belief "the staging database is shared" --confidence 0.9 --from note:ID'
 )
+@bundled
 def belief(
     ctx: typer.Context,
     statement: Annotated[str, typer.Argument(help="The belief; - for stdin.")],
@@ -139,22 +151,18 @@ def belief(
     ] = "fact",
     confidence: Annotated[float, typer.Option(help="Confidence, from 0 to 1.")] = 0.8,
     foundational: Foundational = False,
-    context: Context = "",
-    source: Source = DIRECT,
-    derived: From = None,
-    agent: Whose = OPERATOR,
-    scope: Sees = "",
-    stack: OfCore = "",
-    json_: AsJson = False,
+    *,
+    origin: Origin,
 ) -> None:
     """Save a belief."""
     text = typed(statement, "statement")
     more: dict[str, Any] = {"type": type_, "confidence": confidence, "foundational": foundational}
-    more |= _origin(source, derived, context)
-    _keep(ctx, (agent, scope, stack), json_, lambda core: core.belief(text, **more))
+    more |= origin.values
+    _keep(ctx, origin, lambda core: core.belief(text, **more))
 
 
 @app.command(epilog='Example: sb entity value care "never delete without a backup" --from note:ID')
+@bundled
 def value(
     ctx: typer.Context,
     name: Annotated[str, typer.Argument(help="Its name.")],
@@ -164,22 +172,18 @@ def value(
         str, typer.Option("--type", help="Type of value; core values are never forgotten.")
     ] = "core_value",
     foundational: Foundational = False,
-    context: Context = "",
-    source: Source = DIRECT,
-    derived: From = None,
-    agent: Whose = OPERATOR,
-    scope: Sees = "",
-    stack: OfCore = "",
-    json_: AsJson = False,
+    *,
+    origin: Origin,
 ) -> None:
     """Save a value."""
     texts = typed(name, "name"), typed(statement, "statement")
     more: dict[str, Any] = {"priority": priority, "type": type_, "foundational": foundational}
-    more |= _origin(source, derived, context)
-    _keep(ctx, (agent, scope, stack), json_, lambda core: core.value(*texts, **more))
+    more |= origin.values
+    _keep(ctx, origin, lambda core: core.value(*texts, **more))
 
 
 @app.command(epilog='Example: sb entity goal "ship the importer" --priority high --from note:ID')
+@bundled
 def goal(
     ctx: typer.Context,
     title: Annotated[str, typer.Argument(help="What to reach; - for stdin.")],
@@ -188,22 +192,18 @@ def goal(
         str, typer.Option("--type", help="Type of goal.", autocompletion=words_of("GOAL_TYPES"))
     ] = "task",
     priority: Annotated[str, typer.Option(help="Priority, such as low, medium or high.")] = "medium",
-    context: Context = "",
-    source: Source = DIRECT,
-    derived: From = None,
-    agent: Whose = OPERATOR,
-    scope: Sees = "",
-    stack: OfCore = "",
-    json_: AsJson = False,
+    *,
+    origin: Origin,
 ) -> None:
     """Save a goal."""
     text = typed(title, "title")
     more: dict[str, Any] = {"description": description or None, "goal_type": type_, "priority": priority}
-    more |= _origin(source, derived, context)
-    _keep(ctx, (agent, scope, stack), json_, lambda core: core.goal(text, **more))
+    more |= origin.values
+    _keep(ctx, origin, lambda core: core.goal(text, **more))
 
 
 @app.command(name="note", epilog='Example: sb entity note "Ana reviews every migration" --tag review')
+@bundled
 def note_(
     ctx: typer.Context,
     content: Annotated[str, typer.Argument(help="The note; - for stdin.")],
@@ -214,22 +214,18 @@ def note_(
     reason: Annotated[str, typer.Option(help="The reason, for a decision.")] = "",
     protect: Annotated[bool, typer.Option("--protect", help="Never forget it.")] = False,
     tags: Tags = None,
-    context: Context = "",
-    source: Source = DIRECT,
-    derived: From = None,
-    agent: Whose = OPERATOR,
-    scope: Sees = "",
-    stack: OfCore = "",
-    json_: AsJson = False,
+    *,
+    origin: Origin,
 ) -> None:
     """Save a note, word for word."""
     text = typed(content, "note")
     more: dict[str, Any] = {"type": type_, "speaker": speaker or None, "reason": reason or None}
-    more |= {"protect": protect, "tags": tags} | _origin(source, derived, context)
-    _keep(ctx, (agent, scope, stack), json_, lambda core: core.note(text, **more))
+    more |= {"protect": protect, "tags": tags} | origin.values
+    _keep(ctx, origin, lambda core: core.note(text, **more))
 
 
 @app.command(epilog="Example: sb entity drive curiosity --intensity 0.7 --from note:ID")
+@bundled
 def drive(
     ctx: typer.Context,
     drive_type: Annotated[
@@ -246,21 +242,17 @@ def drive(
     focus: Annotated[
         list[str] | None, typer.Option("--focus", help="An area of focus; may be repeated.")
     ] = None,
-    context: Context = "",
-    source: Source = DIRECT,
-    derived: From = None,
-    agent: Whose = OPERATOR,
-    scope: Sees = "",
-    stack: OfCore = "",
-    json_: AsJson = False,
+    *,
+    origin: Origin,
 ) -> None:
     """Save or update a drive."""
     more: dict[str, Any] = {"intensity": intensity, "focus_areas": focus}
-    more |= _origin(source, derived, context)
-    _keep(ctx, (agent, scope, stack), json_, lambda core: core.drive(drive_type, **more))
+    more |= origin.values
+    _keep(ctx, origin, lambda core: core.drive(drive_type, **more))
 
 
 @app.command(epilog="Example: sb entity relationship Ana --trust 0.8 --type person --from note:ID")
+@bundled
 def relationship(
     ctx: typer.Context,
     name: Annotated[str, typer.Argument(help="Name of the person, agent or service.")],
@@ -270,19 +262,14 @@ def relationship(
     type_: Annotated[
         str, typer.Option("--type", help="Type of entity, such as person, agent or service.")
     ] = "",
-    context: Context = "",
-    source: Source = DIRECT,
-    derived: From = None,
-    agent: Whose = OPERATOR,
-    scope: Sees = "",
-    stack: OfCore = "",
-    json_: AsJson = False,
+    *,
+    origin: Origin,
 ) -> None:
     """Save or update a relationship; counts one interaction."""
     who = typed(name, "name")
     more: dict[str, Any] = {"trust_level": trust, "notes": notes or None, "entity_type": type_ or None}
-    more |= {"interaction_type": interaction or None} | _origin(source, derived, context)
-    _keep(ctx, (agent, scope, stack), json_, lambda core: core.relationship(who, **more))
+    more |= {"interaction_type": interaction or None} | origin.values
+    _keep(ctx, origin, lambda core: core.relationship(who, **more))
 
 
 @app.command(epilog='Example: sb entity raw "met Ana, talked about the importer"')
@@ -295,7 +282,7 @@ def raw(
 ) -> None:
     """Save raw text for later."""
     text = typed(blob, "text")
-    _keep(ctx, (agent, "", stack), json_, lambda core: core.raw(text))
+    _keep(ctx, Origin(agent=agent, stack=stack, json_=json_), lambda core: core.raw(text))
 
 
 app.add_typer(reading_app)

@@ -116,6 +116,7 @@ _TIMES = frozenset(
         "due_at",
         "happened_at",
         "created_at",
+        "ended_at",
         "updated_at",
         "last_accessed",
         "settled_at",

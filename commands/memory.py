@@ -26,8 +26,10 @@ from sb.commands.memories import (
 from sb.commands.memory_access import app as access_app
 from sb.commands.memory_beliefs import app as beliefs_app
 from sb.commands.memory_calibrate import app as calibrate_app
+from sb.commands.memory_conflicts import app as conflicts_app
 from sb.commands.memory_files import app as files_app
 from sb.commands.memory_gate import app as gate_app
+from sb.commands.memory_lesson import app as lesson_app
 from sb.commands.memory_pending import app as pending_app
 from sb.commands.memory_privacy import app as privacy_app
 from sb.commands.memory_reading import app as reading_app
@@ -77,6 +79,7 @@ def remember(
     confidence: Annotated[float | None, typer.Option(help="Confidence, from 0 to 1.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Save it even if a memory says the same.")] = False,
     replaces: Annotated[str, typer.Option(metavar="ID", help="A memory whose place it takes.")] = "",
+    claim: Annotated[str, typer.Option(metavar="KEY", help="Key of its claim, such as 'Alice · role'.")] = "",
     project: Project = "",
     scope: Scope = "",
     private: Private = False,
@@ -97,6 +100,7 @@ def remember(
             private=private,
             force=force,
             replaces=replaces,
+            claim=claim,
             tags=tags,
             source_type=source,
             derived_from=derived,
@@ -206,6 +210,8 @@ def _kept(brain: Brain, record: str, json_: bool, outcome: str = "") -> None:
             note(
                 f"superseded by {found.superseded_by}, which corrected it: searches leave it out; sb memory collapses"
             )
+        for line in brain.consequences(record):
+            note(line)
         note(outcome or f"kept as {found.kind} in {found.scope}" + (", private" if found.private else ""))
         if record in brain.quarantined:
             note("quarantined: no agent finds it until a person releases it; sb quarantine list says why")
@@ -363,3 +369,5 @@ app.add_typer(files_app)
 app.add_typer(privacy_app)
 app.add_typer(trigger_app, name="trigger")
 app.add_typer(pending_app, name="pending")
+app.add_typer(conflicts_app, name="conflicts")
+app.add_typer(lesson_app, name="lesson")

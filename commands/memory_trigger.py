@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from sb.commands import output
@@ -11,15 +12,16 @@ from sb.commands.diagnostics import note
 from sb.commands.memories import Agent, Private, Project, Scope, Session, memory, required, typed, with_times
 from sb.commands.options import AsJson, ChangeReason, group
 
-from sb.base.duration import human_duration, parse_duration
+from sb.base.duration import human_age, human_duration, parse_duration
 from sb.base.text import counted, plain
 
 if TYPE_CHECKING:
     from sb.memory import Brain
+    from sb.memory.lessons.lessons import LessonStatus
     from sb.memory.triggers.triggers import TriggerStatus
 
 app = group("Remind agents of something when it comes up.")
-Trigger = Annotated[str, typer.Argument(metavar="ID", help="Id of a trigger (mem_…).")]
+Trigger = Annotated[str, typer.Argument(metavar="ID", help="Its id (mem_…).")]
 Path = Annotated[str, typer.Option(help="Files, as a glob such as src/db/**.", metavar="GLOB")]
 Tool = Annotated[str, typer.Option(help="Name of a tool; may hold *.", metavar="NAME")]
 Error = Annotated[str, typer.Option(help="Words of an error message.", metavar="TEXT")]
@@ -68,46 +70,7 @@ def create(
         item = brain.trigger_show(made)
         if item.inert:
             note("it reads like an attack on a model: it is saved, but never fires")
-        _show(item, brain.space.clock.now(), json_)
-
-
-@app.command("list", epilog="Example: sb memory trigger list --status pending")
-def list_(
-    ctx: typer.Context,
-    status: Annotated[str, typer.Option(help="pending, fired, retired, expired or snoozed.")] = "",
-    project: Project = "",
-    scope: Scope = "",
-    agent: Agent = "",
-    json_: AsJson = False,
-) -> None:
-    """List triggers, and those that were ignored too often."""
-    with memory(ctx, agent, project=project, scope=scope) as brain:
-        items, now = brain.trigger_list(status), brain.space.clock.now()
-    if json_:
-        output.emit_json({"items": [_json(item) for item in items]})
-        return
-    for item in items:
-        _show(item, now)
-    if proposed := [item for item in items if item.proposed]:
-        note(
-            f"{counted(len(proposed), 'trigger')} ignored too often: sb memory trigger retire {proposed[0].id}"
-        )
-    if not items:
-        note("no triggers: sb memory trigger create saves one")
-
-
-@app.command(epilog="Example: sb memory trigger show mem_7c2e91")
-def show(
-    ctx: typer.Context,
-    trigger: Trigger,
-    project: Project = "",
-    scope: Scope = "",
-    agent: Agent = "",
-    json_: AsJson = False,
-) -> None:
-    """Show one trigger."""
-    with memory(ctx, agent, project=project, scope=scope) as brain:
-        _show(brain.trigger_show(trigger), brain.space.clock.now(), json_)
+        _show(brain, item, json_)
 
 
 @app.command(epilog='Example: sb memory trigger check "migrate the billing schema" --agent claude-code')
@@ -152,43 +115,93 @@ def snooze(
     required(reason)
     with memory(ctx, agent, project=project, scope=scope) as brain:
         brain.trigger_snooze(trigger, _from_now(brain, time), reason)
-        _show(brain.trigger_show(trigger), brain.space.clock.now(), json_)
-
-
-@app.command(epilog='Example: sb memory trigger retire mem_7c2e91 --reason "nobody heeds it"')
-def retire(
-    ctx: typer.Context,
-    trigger: Trigger,
-    reason: ChangeReason = "",
-    project: Project = "",
-    scope: Scope = "",
-    agent: Agent = "",
-    json_: AsJson = False,
-) -> None:
-    """Retire a trigger for good."""
-    required(reason)
-    with memory(ctx, agent, project=project, scope=scope) as brain:
-        brain.trigger_retire(trigger, reason)
-        _show(brain.trigger_show(trigger), brain.space.clock.now(), json_)
+        _show(brain, brain.trigger_show(trigger), json_)
 
 
 def _from_now(brain: Brain, text: str) -> datetime:
     return datetime.fromtimestamp(brain.space.clock.now() + parse_duration(text), UTC)
 
 
-def _json(item: TriggerStatus) -> dict[str, Any]:
-    found: dict[str, Any] = with_times(item.as_json())
-    return found
-
-
-def _show(item: TriggerStatus, now: float, json_: bool = False) -> None:
+def _show(brain: Brain, item: TriggerStatus, json_: bool = False) -> None:
     if json_:
-        output.emit_json(_json(item))
+        output.emit_json(with_times(item.as_json()))
         return
+    now = brain.space.clock.now()
     until = item.snoozed_until if item.status == "snoozed" else item.expires_at
     left = f" for {human_duration(until - now)}" if until and until > now else ""
     often = ", every session" if item.every_session else ""
+    ended = f" {human_age(now - item.ended_at)}: {item.why}" if item.ended_at else ""
     output.line(plain(f"when {item.when}: {item.action}", one_line=True), one_line=True)
-    fate = f"shown {counted(item.shown, 'time')}, ignored {counted(item.ignored, 'time')}"
-    state = "inert" if item.inert else f"{item.status}{left}"
-    output.line(f"    {state}{often}; {fate}; by {item.agent_id} in {item.scope}; {item.id}", one_line=True)
+    state = "inert" if item.inert else f"{item.status}{left}{ended}"
+    output.line(f"    {state}{often}; {fate(item)}", one_line=True)
+
+
+def fate(item: TriggerStatus | LessonStatus) -> str:
+    """The end of a trigger's or lesson's second line."""
+    seen = f"shown {counted(item.shown, 'time')}, ignored {counted(item.ignored, 'time')}"
+    return f"{seen}; by {item.agent_id} in {item.scope}; {item.id}"
+
+
+def add_common(app: typer.Typer, kind: str, show: Callable[..., None], none: str) -> None:
+    """Add `list`, `show` and `retire` to the commands of triggers or lessons.
+
+    Args:
+        show: prints one of them. none: is noted where there are none.
+    """
+    example = f"Example: sb memory {kind}"
+
+    @app.command(
+        "list", epilog=f"{example} list", help=f"List {kind}s, and those that were ignored too often."
+    )
+    def list_(
+        ctx: typer.Context,
+        status: Annotated[str, typer.Option(help="Only those of this status.")] = "",
+        project: Project = "",
+        scope: Scope = "",
+        agent: Agent = "",
+        json_: AsJson = False,
+    ) -> None:
+        with memory(ctx, agent, project=project, scope=scope) as brain:
+            items = getattr(brain, f"{kind}_list")(status)
+            if json_:
+                output.emit_json({"items": [with_times(item.as_json()) for item in items]})
+                return
+            for item in items:
+                show(brain, item)
+        if proposed := [item for item in items if item.proposed]:
+            advice = f"sb memory {kind} retire {proposed[0].id}"
+            note(f"{counted(len(proposed), kind)} ignored too often: {advice}")
+        if not items:
+            note(none)
+
+    @app.command("show", epilog=f"{example} show mem_7c2e91", help=f"Show one {kind}.")
+    def show_(
+        ctx: typer.Context,
+        id: Trigger,
+        project: Project = "",
+        scope: Scope = "",
+        agent: Agent = "",
+        json_: AsJson = False,
+    ) -> None:
+        with memory(ctx, agent, project=project, scope=scope) as brain:
+            show(brain, getattr(brain, f"{kind}_show")(id), json_)
+
+    @app.command(
+        epilog=f'{example} retire mem_7c2e91 --reason "nobody heeds it"', help=f"Retire a {kind} for good."
+    )
+    def retire(
+        ctx: typer.Context,
+        id: Trigger,
+        reason: ChangeReason = "",
+        project: Project = "",
+        scope: Scope = "",
+        agent: Agent = "",
+        json_: AsJson = False,
+    ) -> None:
+        required(reason)
+        with memory(ctx, agent, project=project, scope=scope) as brain:
+            getattr(brain, f"{kind}_retire")(id, reason)
+            show(brain, getattr(brain, f"{kind}_show")(id), json_)
+
+
+add_common(app, "trigger", _show, "no triggers: sb memory trigger create saves one")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
@@ -48,3 +51,38 @@ def group(help_text: str = "", **more: Any) -> typer.Typer:
 def single(**more: Any) -> typer.Typer:
     """One command, or commands that a group takes in; without rich, which takes as long to load as a command to run."""
     return typer.Typer(add_completion=False, rich_markup_mode=None, **more)
+
+
+def bundled(command: Callable[..., None]) -> Callable[..., None]:
+    """A command whose parameter of a dataclass stands for the options that the fields of that class declare.
+
+    Those follow the command's own, in the order of the fields.
+    """
+    signature = inspect.signature(command, eval_str=True)
+    bundles: dict[str, Any] = {
+        name: it.annotation for name, it in signature.parameters.items() if is_dataclass(it.annotation)
+    }
+
+    def run(**given: Any) -> None:
+        for name, bundle in bundles.items():
+            given[name] = bundle(**{field.name: given.pop(field.name) for field in fields(bundle)})
+        command(**given)
+
+    own = [it for name, it in signature.parameters.items() if name not in bundles]
+    options = [option for bundle in bundles.values() for option in _options(bundle)]
+    shown = signature.replace(parameters=[it.replace(kind=it.KEYWORD_ONLY) for it in (*own, *options)])
+    run.__name__, run.__doc__, run.__module__ = command.__name__, command.__doc__, command.__module__
+    run.__annotations__ = {it.name: it.annotation for it in shown.parameters.values()}
+    run.__signature__ = shown  # type: ignore[attr-defined]  # which Typer reads
+    return run
+
+
+def _options(bundle: Any) -> list[inspect.Parameter]:
+    """The fields of a bundle, as parameters of a command."""
+    hints = get_type_hints(bundle, include_extras=True)
+    return [
+        inspect.Parameter(
+            it.name, inspect.Parameter.KEYWORD_ONLY, default=it.default, annotation=hints[it.name]
+        )
+        for it in fields(bundle)
+    ]

@@ -26,6 +26,8 @@ from sb.commands.stacks import (
     stack_database,
 )
 
+from sb.present.kind import plain_json
+
 app = group()
 
 
@@ -166,6 +168,35 @@ def dump(
         output.emit_json(json.loads(whole))
     else:
         output.line(whole.rstrip("\n"), one_line=False)
+
+
+@app.command(epilog="Example: sb stack make default summary 2026-11")
+def make(
+    ctx: typer.Context,
+    stack: StackName,
+    kind: Annotated[
+        str,
+        typer.Argument(
+            metavar="KIND",
+            help="playbook, epoch, summary, self_narrative or entity_model.",
+            autocompletion=one_of("playbook", "epoch", "summary", "self_narrative", "entity_model"),
+        ),
+    ],
+    about: Annotated[
+        str, typer.Argument(metavar="ABOUT", help="Objective, epoch name, period, type, or entity name.")
+    ] = "",
+    json_: AsJson = False,
+) -> None:
+    """Make a playbook, summary or model of what is remembered."""
+    with stack_database(ctx) as (database, config):
+        opened = open_stack(database, config, stack)
+        made = [opened.get_memory(kind, uid) for uid in opened.make(kind, about)]
+    if json_:
+        output.emit_json({"items": [plain_json(item) for item in made]})
+        return
+    for item in made:
+        text = getattr(item, "content", "") or getattr(item, "observation", "") or getattr(item, "name", "")
+        output.line(f"{text} ({getattr(item, 'id', '')})", one_line=True)
 
 
 @app.command(epilog="Example: sb stack maintain default")

@@ -160,7 +160,7 @@ def _choice(found: list[SyncConflict], stack: str) -> str:
     return f"sb stack resolve {stack} {found[0].id} --keep local|remote|both --reason TEXT"
 
 
-@app.command(epilog='Example: sb stack resolve default cfl_1a2b --keep local --reason "newer"')
+@app.command(epilog='Example: sb stack resolve default con_1a2b --keep local --reason "newer"')
 def resolve(
     ctx: typer.Context,
     stack: StackName,

@@ -175,6 +175,10 @@ def _tell(brain: Brain, clock: SteeredClock) -> None:
         brain.remember(
             f"payments service {number}: retries for 73 seconds, then the amount is settled by hand"
         )
+    brain.trigger_create(
+        {"path": "src/db/**", "tool": "Edit"}, "run make schema afterwards", every_session=True
+    )
+    brain.lesson_add("the script is called build", "npm run biuld")
     brain.remember("ask Eve before a refund above 500", "preference", private=True)
     brain.remember("a reindex of the orders table takes an hour and locks every checkout", "lesson")
 

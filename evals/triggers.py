@@ -20,7 +20,7 @@ from typing import NamedTuple
 from sb.config import load_config
 from sb.memory import Brain
 from sb.memory.triggers.precondition import LEAST_WORDS, Situation, prepared, score
-from sb.memory.triggers.triggers import LEAST_WITH_MEANING, MEANING
+from sb.memory.triggers.reminders import LEAST_WITH_MEANING, MEANING
 
 MANUALS = Path("/usr/share/man")
 _HALVED, _FRESH = "1578", "2346"

@@ -22,7 +22,12 @@ SECTIONS = {
 VIEWS = {
     "agents": {"agents": "Agents", "runs": "Runs"},
     "log": {"log": "Log", "calls": "Calls", "changes": "Changes", "decisions": "Decisions"},
-    "memory": {"memory": "Records", "checkpoints": "Checkpoints"},
+    "memory": {
+        "memory": "Records",
+        "triggers": "Triggers",
+        "lessons": "Lessons",
+        "checkpoints": "Checkpoints",
+    },
     "contracts": {
         "contracts": "Tools",
         "reversals": "Undo",
@@ -35,7 +40,7 @@ VIEWS = {
     },
 }
 # The modules of views whose screen does not have one of its own.
-MODULES = {"reversals": "contracts", "eval_runs": "evals"}
+MODULES = {"lessons": "triggers", "reversals": "contracts", "eval_runs": "evals"}
 TABS = {view: name for name, views in VIEWS.items() for view in views}  # the place of each view
 EVERYWHERE, LISTS, RECORDS, ASKING, PANELS = "everywhere", "lists", "records", "asking", "panels"
 DECIDE, LOOK, MOVE, CONSOLE = GROUPS = ("Decide", "Look", "Move", "Console")
@@ -115,6 +120,9 @@ ACTIONS = (
     _deciding("deny", "d", "dismiss", "Dismiss what is suggested.", "memory"),
     _deciding("take_away", "x", "revoke", "Revoke an approval that was not used yet.", "decisions"),
     _deciding("take_away", "x", "revoke", "Revoke a grant.", "grants"),
+    _deciding("take_away", "x", "retire", "Retire a trigger or lesson for good.", "triggers", "lessons"),
+    _deciding("approve", "a", "confirm", "Confirm a lesson, so that its credibility rises.", "lessons"),
+    _deciding("snooze", "w", "snooze", "Let a trigger rest for a week.", "triggers"),
     _deciding("take_away", "x", "forget", "Take memories out of every search.", "memory"),
     _deciding("undo", "u", "undo", "Undo what a call did, after a dry run.", "inbox", *UNDONE),
     _deciding("undo", "u", "undo", "Undo what the agent's newest session did, after a dry run.", "agents"),

@@ -100,7 +100,8 @@ class ConsoleApp(KeysInOrder):
         cube = self.console.color_system in ("256", "standard")
         for name in (DARK, LIGHT):
             self.register_theme(theme(name, cube=cube))
-        self.theme = DARK
+        self.last_places = LastPlaces(records.config.home, read_only=read_only)
+        self.theme = LIGHT if self.last_places.saved.theme() == LIGHT else DARK
         self.restyles = False
         if ascii_only():
             self._filters.append(AsciiGlyphs())
@@ -113,7 +114,6 @@ class ConsoleApp(KeysInOrder):
         self.view_counts: dict[str, int] = {}  # how many records each view has, as far as it was read
         self.inbox: Sequence[Group] | None = None  # what waits, once it was read
         self.stops = Stops()
-        self.last_places = LastPlaces(records.config.home, read_only=read_only)
         self._counted_at: float | None = None
         self.shares = Shares()
         self.operators = NOBODY
@@ -478,6 +478,8 @@ class ConsoleApp(KeysInOrder):
     def action_theme(self) -> None:
         self.restyles = True
         self.theme = LIGHT if self.current_theme.dark else DARK
+        if self.section is not None:
+            self.last_places.keep_theme(self.section, self.theme, self.say)
 
     async def action_back(self) -> None:
         if self.section is not None:

@@ -101,7 +101,8 @@ class KeyLine(ActionLine):
         super().__init__()
         here = [action for action in actions if EVERYWHERE not in action.on]
         self._decide = [action for action in here if action.writes]
-        self._look = [action for action in here if not action.writes]
+        look = (action for action in here if not action.writes)
+        self._look = sorted(look, key=lambda action: action.id != "open")  # which gives way last
         self._always = [action for action in actions if EVERYWHERE in action.on]
         self._left_out: frozenset[str] = frozenset()
         self._labels: Mapping[str, str] = {}

@@ -10,8 +10,8 @@ from textual_plotext import PlotextPlot
 
 from sb.kernel.review.activity import Tally
 
-AROUND = 5  # cells of axis and frame beside a title
-MOST_TICKS = 4  # of an axis, besides 0
+AROUND = 5  # cells of axis and frame beside a title, and lines of them around the bars
+LINES_OF_TICK = 2  # of an axis, at least
 PARTS = {"ran": "accent", "asked": "warn", "refused": "danger"}  # of a bar, each with the token of its colour
 
 
@@ -20,8 +20,9 @@ class HoursChart(PlotextPlot):
 
     SCOPED_CSS = False
     DEFAULT_CSS = """
-    HoursChart { display: none; height: 11; background: $panel; }
+    HoursChart { display: none; height: 8; background: $panel; }
     .-high HoursChart { display: block; }
+    .-beside HoursChart { height: 11; }
     """
 
     def __init__(self, **more: Any) -> None:
@@ -58,7 +59,8 @@ class HoursChart(PlotextPlot):
         calls.stacked_bar(x, [ran, asked, refused], color=colors, width=0.8)
         top = max(1, *map(sum, zip(ran, asked, refused, strict=True)))
         calls.ylim(0, top)
-        calls.yticks(range(0, top + 1, -(-top // MOST_TICKS)))
+        ticks = max((height - AROUND) // LINES_OF_TICK, 1)  # besides 0
+        calls.yticks(range(0, top + 1, -(-top // ticks)))
         calls.xticks([-last, -12, -6, 0], [f"{last}h ago", "12h", "6h", "now"])
         if cost:
             calls.plot_size(width - width // 2, height)

@@ -85,6 +85,7 @@ class InboxScreen(Filtering, Handled, Waiting):
             "conflict": review,
             "quarantine": review,
             "suggestion": review,
+            "ignored": review,
             "kill": KillHandler(self, self.show_detail),
             "finding": FindingHandler(self, self.show_detail, self._finding),
         }

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from sb.screens.clicked import Parts
 from sb.screens.reading import safe
+from sb.screens.row_list import RowList
 from textual.app import App
 from textual.containers import Container
 from textual.content import Content
@@ -17,10 +18,11 @@ from sb.base.fitting import count
 from sb.base.values.frozen import mutable
 
 WIDE, HIGH = 100, 30  # cells and lines of a terminal from which on panels have borders
+BESIDE = 140  # cells from which on two panels stand side by side: a list of half of less cuts most commands
 BEFORE_TITLE = 2  # cells of a rule before its title; a border has a corner too
 AROUND_TITLE = 6  # cells of a border that no title takes
 SHARES = 20  # the cells of a screen are divided by so many parts
-FIRST_WIDE, FIRST_HIGH = 11, 8  # of the first panel, beside and above the second
+FIRST_WIDE, FIRST_HIGH = 11, 10  # of the first panel, beside and above the second
 LEAST_SHARE = 5
 
 
@@ -161,7 +163,7 @@ class Shares:
 
 
 class Split(Container):
-    """Two panels, side by side from WIDE cells on, else one above the other.
+    """Two panels, side by side from BESIDE cells on, else one above the other: then a short list leaves room.
 
     Args:
         shares: the console's, which all screens have in common.
@@ -170,8 +172,8 @@ class Split(Container):
     SCOPED_CSS = False
     DEFAULT_CSS = """
     Split { layout: vertical; height: 1fr; }
-    .-wide Split { layout: horizontal; }
-    .-wide.-high Split > Panel { margin: 0 1; }
+    .-beside Split { layout: horizontal; }
+    .-beside.-high Split > Panel { margin: 0 1; }
     """
 
     def __init__(self, first: Panel, second: Panel, shares: Shares) -> None:
@@ -182,6 +184,8 @@ class Split(Container):
         self._empty: Panel | None = None
 
     def on_mount(self) -> None:
+        for rows in self._panels[0].query(RowList):
+            self.watch(rows, "virtual_size", self.share_out, init=False)
         self.share_out()
 
     def on_resize(self, event: Resize) -> None:
@@ -189,12 +193,24 @@ class Split(Container):
 
     def share_out(self) -> None:
         """Give each panel its share; a full one has all."""
-        wide = self.app.size.width >= WIDE
+        wide = self.app.size.width >= BESIDE
         share = self._shares.wide if wide else self._shares.high
         for panel, parts in zip(self._panels, (share, SHARES - share), strict=True):
             panel.display = self._full in (None, panel) and panel is not self._empty
             panel.styles.width = f"{parts}fr" if wide else "1fr"
             panel.styles.height = "1fr" if wide else f"{parts}fr"
+        lines = self._short_list()
+        if lines and not wide and not (self._full or self._empty):
+            self._panels[0].styles.height = lines
+
+    def _short_list(self) -> int:
+        """The lines of the first panel where its list is shorter than its share; 0 where it is not, or was moved."""
+        lists = list(self._panels[0].query(RowList))
+        rows = lists[0].virtual_size.height if len(lists) == 1 else 0
+        beside = (it.outer_size.height for it in self._panels[0].children if it.display and it not in lists)
+        lines = rows + sum(beside) + (2 if has_borders(self.app) else 1)
+        fits = lines < self.size.height * self._shares.high // SHARES
+        return lines if rows > 1 and fits and self._shares.high == FIRST_HIGH else 0
 
     def leave_out(self, panel: Panel, *, empty: bool) -> None:
         """Give the other panel all the room while there is nothing to show in this one."""
@@ -204,7 +220,7 @@ class Split(Container):
 
     def move(self, by: int) -> None:
         """Move what is between the panels by so many parts."""
-        wide = self.app.size.width >= WIDE
+        wide = self.app.size.width >= BESIDE
         name = "wide" if wide else "high"
         share = getattr(self._shares, name) + by
         setattr(self._shares, name, min(max(share, LEAST_SHARE), SHARES - LEAST_SHARE))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 from sb.screens.actions import ACTIONS, DECIDE, EVERYWHERE, LISTS, PANELS, Action, actions, bindings
 from sb.screens.chrome import TOUCHED_BELOW, KeyLine, TabLine, TouchLine, TroubleLine
 from sb.screens.document_view import DocumentView
-from sb.screens.panel import HIGH, WIDE, Panel, Split
+from sb.screens.panel import BESIDE, HIGH, WIDE, Panel, Split
 from sb.screens.reading import Reading, trouble_of
 from sb.screens.row_list import RowList
 from sb.screens.state.records import Records
@@ -42,7 +42,7 @@ class Section(Reading, Screen[None]):
     BINDINGS = [*bindings(PANELS), Binding("tab", "focus_next", "next panel", show=False)]
     # A first screen is painted before the app has its styles: a widget that has no colour by then stays without one.
     DEFAULT_CSS = "Section { background: $canvas; color: $text; }"
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide"), (BESIDE, "-beside")]
     VERTICAL_BREAKPOINTS = [(0, "-low"), (HIGH, "-high")]
     _resumes = 0
 

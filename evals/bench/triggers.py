@@ -1,4 +1,4 @@
-"""Triggers: a call compared with 1 000 pending ones, none, and where one fits; beside one look-up of the database."""
+"""Triggers and lessons: a call compared with 1 000 of them, with none, and where one fits; beside one look-up."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sb.config import load_config
 from sb.memory import Brain
 from sb.memory.triggers.armed import fitting
 from sb.memory.triggers.precondition import Situation
-from sb.protocols.types import Trigger
+from sb.protocols.types import Lesson, Trigger
 from sb.store.armed_triggers import any_armed
 
 PENDING = 1_000
@@ -20,6 +20,7 @@ _CALL = Situation(
     'git commit -m "Move the parser to its room" && git push origin main Commit and push the parser',
     paths=("/srv/shop/src/app/parser.py",),
     tool="Bash",
+    call='git commit -m "Move the parser to its room" && git push origin main',
     is_call=True,
 )
 
@@ -35,7 +36,9 @@ def report() -> Iterator[str]:
                 return database.query("SELECT 1")
 
             def check() -> object:
-                situation = Situation(_CALL.text, paths=_CALL.paths, tool=_CALL.tool, is_call=True)
+                situation = Situation(
+                    _CALL.text, paths=_CALL.paths, tool=_CALL.tool, call=_CALL.call, is_call=True
+                )
                 return fitting(database, situation)
 
             yield compare(
@@ -51,8 +54,10 @@ def report() -> Iterator[str]:
                 brain.trigger_create("push the parser to main", "run the tests first")
 
 
-def _trigger(number: int) -> Trigger:
-    """Half of them words, the others a path or a tool with words."""
+def _trigger(number: int) -> Trigger | Lesson:
+    """A quarter of them lessons of calls, the others words, a path, or a tool with words."""
+    if number % 4 == 2:
+        return Lesson(content="look", conditions={"call": f"git push origin branch-{number} --force"})
     words = f"invoice {number} of the billing schema number{number % 97} ledger{number % 31}"
     kinds: tuple[dict[str, str] | None, ...] = (
         None,

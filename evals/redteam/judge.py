@@ -10,26 +10,15 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from math import sqrt
 from statistics import median
 
 from evals.redteam.corpus import PARTS, Text, documentation, part_of
+from sb.base.intervals import wilson
 from sb.kernel.red_team.detector import check
 from sb.kernel.red_team.verdict import AttackVerdict
 
 _LENGTH = 1_000  # characters of the texts that are timed
-_Z = 1.96  # of a two-sided interval of 95 %
 Judged = Sequence[tuple[Text, AttackVerdict]]
-
-
-def wilson(hits: int, total: int) -> tuple[float, float]:
-    """The interval of 95 % that a share lies in, by Wilson."""
-    if not total:
-        return 0.0, 1.0
-    share, square = hits / total, _Z * _Z / total
-    middle = (share + square / 2) / (1 + square)
-    spread = _Z / (1 + square) * sqrt(share * (1 - share) / total + square / (4 * total))
-    return max(0.0, middle - spread), min(1.0, middle + spread)
 
 
 def script(sample: Text) -> str:

@@ -7,13 +7,14 @@ fitted on the other half.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from evals.retrieval.assistant_chats import chats_of_people, chats_of_records
-from evals.retrieval.corpora import FOLDS, Corpus, load_agent_records, load_documents
+from evals.retrieval.corpora import FOLDS, Corpus, Row, load_agent_records, load_documents
 from evals.retrieval.measure import Places, ask
 from evals.retrieval.stores import Store
 
@@ -64,31 +65,36 @@ def held_out(corpora: Sequence[Corpus], each: int = 1) -> list[Corpus]:
     return [corpus for number, corpus in enumerate(corpora) if number // each % FOLDS in HELD_OUT]
 
 
-def compared(conversations: Sequence[Corpus] = (), *, vectors: bool = True) -> Iterator[Compared]:
+def compared(
+    conversations: Sequence[Corpus] = (), *, vectors: bool = True, tidied: bool = True
+) -> Iterator[Compared]:
     """Every kind of text, each asked its held-out questions.
 
     Args:
         conversations: of LoCoMo, if at hand.
-        vectors: whether there is an embedder.
+        vectors: whether there is an embedder. tidied: whether housekeeping has been there.
     """
+    store_of = partial(Store, vectors=vectors, tidied=tidied)
     if conversations:
-        yield _alone("people's chats", held_out(conversations), vectors)
-    yield _alone("assistant chats", held_out(chats_of_records()), vectors)
+        yield _alone("people's chats", held_out(conversations), store_of)
+    yield _alone("assistant chats", held_out(chats_of_records()), store_of)
     if conversations:
-        yield _alone("told assistants", held_out(chats_of_people(conversations), each=2), vectors)
+        yield _alone("told assistants", held_out(chats_of_people(conversations), each=2), store_of)
     noted = load_agent_records()
-    store = Store(noted[0].rows, vectors=vectors)
+    store = store_of(noted[0].rows)
     for kind, corpora in sorted(_by_category(held_out(noted)).items()):
         yield _in_one(kind, store, corpora)
     documents = load_documents()
-    yield _in_one("document", Store(documents[0].rows, vectors=vectors), held_out(documents))
+    yield _in_one("document", store_of(documents[0].rows), held_out(documents))
 
 
 def report(conversations: Sequence[Corpus] = (), *, vectors: bool = True) -> Iterator[str]:
-    """One line a kind."""
-    yield f"search against its own bm25, held-out questions{'' if vectors else ', without vectors'}"
-    for item in compared(conversations, vectors=vectors):
-        yield item.line()
+    """One line a kind, fresh and tidied."""
+    for tidied in (False, True):
+        when = "after housekeeping" if tidied else "before housekeeping"
+        yield f"search against its own bm25, held-out questions, {when}{'' if vectors else ', without vectors'}"
+        for item in compared(conversations, vectors=vectors, tidied=tidied):
+            yield item.line()
 
 
 def _by_category(corpora: Iterable[Corpus]) -> Mapping[str, list[Corpus]]:
@@ -100,9 +106,9 @@ def _by_category(corpora: Iterable[Corpus]) -> Mapping[str, list[Corpus]]:
     return found
 
 
-def _alone(kind: str, corpora: Sequence[Corpus], vectors: bool) -> Compared:
+def _alone(kind: str, corpora: Sequence[Corpus], store_of: Callable[[Sequence[Row]], Store]) -> Compared:
     """Each corpus in a store of its own."""
-    parts = [_in_one(kind, Store(corpus.rows, vectors=vectors), [corpus]) for corpus in corpora]
+    parts = [_in_one(kind, store_of(corpus.rows), [corpus]) for corpus in corpora]
     return Compared(
         kind,
         Places([place for part in parts for place in part.found.places]),

@@ -12,6 +12,19 @@ if TYPE_CHECKING:
     from sb.kernel.agent_charter import CharterFiles as CharterFiles
     from sb.kernel.agent_charter import Charters as Charters
     from sb.kernel.agent_charter import CharterState as CharterState
+    from sb.kernel.autonomy import RUNGS as RUNGS
+    from sb.kernel.autonomy import AutonomyCaps as AutonomyCaps
+    from sb.kernel.autonomy import AutonomyDecision as AutonomyDecision
+    from sb.kernel.autonomy import AutonomyMode as AutonomyMode
+    from sb.kernel.autonomy import AutonomySignals as AutonomySignals
+    from sb.kernel.autonomy import AutonomyState as AutonomyState
+    from sb.kernel.autonomy import compute_autonomy as compute_autonomy
+    from sb.kernel.autonomy import degrade as degrade
+    from sb.kernel.autonomy import reversibility_score as reversibility_score
+    from sb.kernel.business_metrics import BusinessMetrics as BusinessMetrics
+    from sb.kernel.business_metrics import BusinessOutcome as BusinessOutcome
+    from sb.kernel.business_metrics import BusinessReport as BusinessReport
+    from sb.kernel.business_metrics import Rate as Rate
     from sb.kernel.compensation.dispatcher import CompensationDispatcher as CompensationDispatcher
     from sb.kernel.compensation.outcome import CompensationKind as CompensationKind
     from sb.kernel.compensation.outcome import CompensationOutcome as CompensationOutcome
@@ -37,6 +50,9 @@ if TYPE_CHECKING:
     from sb.kernel.contracts import ToolResult as ToolResult
     from sb.kernel.contracts import ToolReturnSchema as ToolReturnSchema
     from sb.kernel.contracts import ToolSpec as ToolSpec
+    from sb.kernel.contradiction_ledger import ConflictRecord as ConflictRecord
+    from sb.kernel.contradiction_ledger import ContradictionLedger as ContradictionLedger
+    from sb.kernel.contradiction_ledger import LedgerClaim as LedgerClaim
     from sb.kernel.data_classification import Classification as Classification
     from sb.kernel.data_classification import Sensitivity as Sensitivity
     from sb.kernel.data_classification import may_be_sensitive as may_be_sensitive
@@ -145,6 +161,10 @@ if TYPE_CHECKING:
     from sb.kernel.run_context import RunBudget as RunBudget
     from sb.kernel.run_context import RunContext as RunContext
     from sb.kernel.run_context import SafetyMode as SafetyMode
+    from sb.kernel.tokenomics import CostBreakdown as CostBreakdown
+    from sb.kernel.tokenomics import OutcomeRecord as OutcomeRecord
+    from sb.kernel.tokenomics import TokenomicsLedger as TokenomicsLedger
+    from sb.kernel.tokenomics import TokenomicsReport as TokenomicsReport
     from sb.kernel.trajectory_eval import RecordedCall as RecordedCall
     from sb.kernel.trajectory_eval import Trajectory as Trajectory
     from sb.kernel.trajectory_eval import TrajectoryGrade as TrajectoryGrade
@@ -160,6 +180,11 @@ else:
             "sb.kernel.agent_charter": (
                 "GRACE_DAYS UNSTATED AgentCharter CharterEntry CharterFiles CharterState Charters"
             ),
+            "sb.kernel.autonomy": (
+                "RUNGS AutonomyCaps AutonomyDecision AutonomyMode AutonomySignals AutonomyState compute_autonomy degrade reversibility_score"
+            ),
+            "sb.kernel.business_metrics": ("BusinessMetrics BusinessOutcome BusinessReport Rate"),
+            "sb.kernel.tokenomics": ("CostBreakdown OutcomeRecord TokenomicsLedger TokenomicsReport"),
             "sb.kernel.reversibility.mutations": "MutationStore Reversibility",
             "sb.kernel.context_sources": (
                 "SENSITIVITIES AccessMode ContextSource ContextSourceRegistry SourceRefused read_sources"
@@ -168,6 +193,7 @@ else:
                 "AgentCapabilities CompiledContextItem SafetyClass ToolArgSchema ToolError ToolErrorCode "
                 "ToolProvenance ToolResult ToolReturnSchema ToolSpec"
             ),
+            "sb.kernel.contradiction_ledger": "ConflictRecord ContradictionLedger LedgerClaim",
             "sb.kernel.data_classification": (
                 "Classification Sensitivity may_be_sensitive redact redact_json redact_text"
             ),

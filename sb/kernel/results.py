@@ -72,7 +72,8 @@ class ToolResult:
         mutation_id: names what it changed, for `sb undo`; "" when it changed nothing.
         effect: of a failure: whether something was changed all the same.
         rule: of a call that was refused: what decided it, as the log names it.
-        warning: of a success: what its caller has to know before it uses the data, such as that they read like an attack.
+        warning: what its caller has to know before it uses the data, such as that they read like an attack; and the
+            reminders and lessons that fit the call, whether or not it failed.
     """
 
     call_id: str

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any, NotRequired, ParamSpec, TypeVar
 
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp_types import CallToolResult, ContentBlock, TextContent
 from typing_extensions import TypedDict  # pydantic wants it before Python 3.12
 
 from sb.base.secrets.redaction import one_line
@@ -31,6 +33,7 @@ class Remembered(TypedDict):
     at: str
     superseded_by: NotRequired[str]
     corrected_by: NotRequired[str]
+    conflict: NotRequired[str]
 
 
 class Saved(TypedDict):
@@ -69,12 +72,21 @@ def memory_answer(memory: Memory) -> Remembered:
         answer["superseded_by"] = memory.superseded_by
     if memory.corrected_by:
         answer["corrected_by"] = memory.corrected_by
+    if memory.conflict:
+        answer["conflict"] = memory.conflict
     return answer
 
 
 def hit_answers(hits: Iterable[Hit]) -> list[Remembered]:
     """Hits, the best first."""
     return [memory_answer(hit) for hit in hits]
+
+
+def in_words(found: list[Remembered], words: str) -> CallToolResult:
+    """Memories as the answer of a tool, after a sentence on them; an empty list alone says nothing to a model."""
+    texts = [*filter(None, [words]), *(json.dumps(item, ensure_ascii=False, indent=2) for item in found)]
+    content: list[ContentBlock] = [TextContent(type="text", text=text) for text in texts]
+    return CallToolResult(content=content, structured_content={"result": found})
 
 
 def when(seconds: float) -> str:

@@ -34,6 +34,7 @@ class AgentDesk:
         self.runtime = runtime
         self.agent = agent
         self.toolsets = tuple(toolsets)
+        self.oriented = False  # once it called orient, its memory has the scope that it asked for
         self._busy = threading.Lock()  # of the memory
         self._calling = threading.Lock()  # of the run: calls do not wait for the memory
         self.turns = CapacityLimiter(TURNS)

@@ -123,13 +123,12 @@ def _tool(spec: ToolSpec) -> dict[str, Any]:
 
 def _ended(desk: AgentDesk, result: ToolResult) -> dict[str, Any]:
     """The outcome of a call: `done`, `waiting`, or `refused` or `failed` with the reason."""
+    warning = {"warning": result.warning} if result.warning else {}
     if result.success:
         answer: dict[str, Any] = {"state": "done", "call_id": result.call_id, "value": result.data}
         if result.mutation_id:
             answer["change"] = result.mutation_id
-        if result.warning:
-            answer["warning"] = result.warning
-        return answer
+        return answer | warning
     if isinstance(result.data, dict) and "approval_id" in result.data:
         return {"state": "waiting", "call_id": result.call_id} | request_answer(
             desk.calls.request(result.data["approval_id"])
@@ -142,7 +141,7 @@ def _ended(desk: AgentDesk, result: ToolResult) -> dict[str, Any]:
     }
     if result.refused:
         answer["next"] = after_refusal(result.rule)
-    return answer
+    return answer | warning
 
 
 def request_answer(approval: Approval) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from sb.base.values.frozen import frozen
 from sb.memory.entities import ONE
 from sb.memory.handoffs import PENDING, HandoffPacket, Handoffs, Newest
 from sb.memory.lazy import lazy
+from sb.memory.open_conflicts import OpenConflict, open_conflicts
 from sb.memory.salience import WEIGHTS, configured, salience, within
 from sb.memory.search import Searcher
 from sb.memory.session_writer import SessionWriter
@@ -37,7 +38,7 @@ _TOKENS_SHOWN = 40  # and one of each section is made ready to be shown for so m
 _ENTITIES = 12
 _NEIGHBOURS = 5  # of one entity
 _FOUND = 20  # hits of a query
-_NAMED = 5  # notes of one sort
+_NAMED = 5  # notes of one sort, and open conflicts
 
 Section = str
 Entry = tuple[Section, Any, str]  # where it stands, what it is, and the line that shows it
@@ -71,7 +72,9 @@ class ContextPackage(View):
     """The context that an agent gets when its session starts.
 
     Args:
+        agent: whose session it is; lines of `as_text()` name whose words they are where these are not its own.
         triggers: reminders that the session's scope or query fires.
+        conflicts: open ones about what may be read here; they are told each time, until somebody resolves them.
         handoff: the newest packet for it, if there is one; read `verified` before its content.
         memories: facts and lessons, and whatever else answers the query. entities: with what they are related to.
         notes: what the agent should know of the package itself.
@@ -81,19 +84,19 @@ class ContextPackage(View):
     scope: str
     session: str
     triggers: tuple[FiredTrigger, ...] = ()
+    conflicts: tuple[OpenConflict, ...] = ()
     handoff: HandoffPacket | None = None
     decisions: tuple[Memory, ...] = ()
     memories: tuple[Memory, ...] = ()
     entities: tuple[Surrounded, ...] = ()
     notes: tuple[str, ...] = ()
     tokens: int = field(default=0, compare=False)
+    agent: str = ""
 
     @property
     def empty(self) -> bool:
         """True if there is nothing to say."""
-        return not (
-            self.triggers or self.handoff or self.decisions or self.memories or self.entities or self.notes
-        )
+        return not any(self[name] for name in ("handoff", *_TITLES))
 
     def as_text(self) -> str:
         """The package as Markdown for the agent's prompt."""
@@ -102,11 +105,12 @@ class ContextPackage(View):
         lines = [_heading(self.scope)]
         sections: Sequence[tuple[Section, Sequence[str]]] = (
             ("triggers", [_trigger_line(trigger) for trigger in self.triggers]),
+            ("conflicts", [_conflict_line(conflict) for conflict in self.conflicts]),
             ("notes", [_note_line(note) for note in self.notes]),
             ("handoff", [_handoff_line(self.handoff)] if self.handoff and self.handoff.verified else []),
-            ("decisions", [_line(decision) for decision in self.decisions]),
-            ("memories", [_line(memory) for memory in self.memories]),
-            ("entities", [_line(entity) for entity in self.entities]),
+            ("decisions", [_line(decision, self.agent) for decision in self.decisions]),
+            ("memories", [_line(memory, self.agent) for memory in self.memories]),
+            ("entities", [_line(entity, self.agent) for entity in self.entities]),
         )
         for name, shown in sections:
             if shown:
@@ -116,6 +120,7 @@ class ContextPackage(View):
 
 _TITLES = {
     "triggers": "## Triggers",
+    "conflicts": "## Open conflicts",
     "notes": "## Notes",
     "handoff": "## Handoff",
     "decisions": "## Decisions",
@@ -153,14 +158,17 @@ class Orienting:
         if len(new) < len(ranked):
             notes.append(f"{len(ranked) - len(new)} that this session has seen already are not repeated")
         triggers = self._triggers(query)
+        conflicts = open_conflicts(self._space, self._writer.places(), _NAMED)
         entries: list[Entry] = [("triggers", fitting, _trigger_line(view)) for fitting, view in triggers]
+        entries += [("conflicts", conflict, _conflict_line(conflict[1])) for conflict in conflicts]
         entries += self._entries(newest.packet, notes, new, budget // _TOKENS_SHOWN)
-        titles = (title for name, title in _TITLES.items() if triggers or name != "triggers")
+        rare: Mapping[Section, Sequence[Any]] = {"triggers": triggers, "conflicts": conflicts}
+        titles = (title for name, title in _TITLES.items() if rare.get(name, True))
         frame = [_heading(scope), *titles, _note_line(_MORE)]
         room = budget - tokens_of(sum(len(line) + 1 for line in frame)) - 1
         selection = within(room, ((entry, entry[2]) for entry in entries))
         handed = newest.packet is not None and newest.packet.verified
-        if len(selection) < len(triggers) + len(notes) + handed + len(new):
+        if len(selection) < len(triggers) + len(conflicts) + len(notes) + handed + len(new):
             selection.append(("notes", _MORE, _note_line(_MORE)))
         return self._shown(query, newest, new, selection)
 
@@ -232,7 +240,7 @@ class Orienting:
                 shown = self._space.memory(row)
                 if name == "entities":
                     shown = Surrounded(**vars(shown), neighbours=around.get(row["id"], ()))
-                yield name, (row, shown), _line(shown)
+                yield name, (row, shown), _line(shown, self._writer.agent)
 
     def _neighbours(self, entities: Sequence[int]) -> dict[int, tuple[Neighbour, ...]]:
         places = self._writer.places()
@@ -265,6 +273,9 @@ class Orienting:
         rows = [pair for name in ("decisions", "memories", "entities") for pair in sections[name]]
         hits = [(row["id"], score[row["id"]]) for row, _ in rows]
         memories = [memory for _, memory in rows]
+        for row, _ in sections["conflicts"]:
+            hits.append((row["id"], 1.0))
+            memories.append(self._space.memory(row))
         if newest.row is not None and sections["handoff"]:
             hits.append((newest.row["id"], 1.0))
             memories.append(self._space.memory(newest.row))
@@ -274,11 +285,13 @@ class Orienting:
             scope=self._writer.scope,
             session=self._writer.name,
             triggers=tuple(self._reminders.fire(due, query or "")) if due else (),
+            conflicts=tuple(conflict for _, conflict in sections["conflicts"]),
             handoff=given if given and (sections["handoff"] or not given.verified) else None,
             decisions=tuple(memory for _, memory in sections["decisions"]),
             memories=tuple(memory for _, memory in sections["memories"]),
             entities=tuple(memory for _, memory in sections["entities"]),
             notes=tuple(sections["notes"]),
+            agent=self._writer.agent,
         )
         return replace(made, tokens=tokens_of(len(made.as_text())))
 
@@ -309,7 +322,7 @@ def _section(row: Row) -> Section:
 
 
 def _heading(scope: str) -> str:
-    return f"# What is remembered of {scope}"
+    return f"# Remembered of {scope} (unnamed: your own)"
 
 
 def _note_line(note: str) -> str:
@@ -318,6 +331,14 @@ def _note_line(note: str) -> str:
 
 def _trigger_line(trigger: FiredTrigger) -> str:
     return f"- {_flat(trigger.line)}"
+
+
+def _conflict_line(conflict: OpenConflict) -> str:
+    voice, against = conflict.voices[0], " and ".join(conflict.voices[1:])
+    text = (
+        f"{conflict.content} (by {voice}, {conflict.memory}) is contradicted by {against}: {conflict.resolve}"
+    )
+    return f"- {_flat(text)}"
 
 
 def _handoff_line(handoff: HandoffPacket) -> str:
@@ -330,7 +351,7 @@ def _handoff_line(handoff: HandoffPacket) -> str:
     return "\n".join(f"- {_flat(line)}" for line in lines)
 
 
-def _line(memory: Memory) -> str:
+def _line(memory: Memory, reader: str) -> str:
     near = memory.neighbours if isinstance(memory, Surrounded) else ()
     ends = (
         f"{neighbour.relation} {neighbour.title}"
@@ -340,7 +361,9 @@ def _line(memory: Memory) -> str:
     )
     category = f"{memory.category}, " if memory.category else ""
     mark = f", partly corrected by {memory.corrected_by}" if memory.corrected_by else ""
-    return "- " + _flat("; ".join((memory.content, *ends))) + f" ({category}{memory.id}{mark})"
+    mark += f", contested: {memory.conflict}" if memory.conflict else ""
+    voice = "" if memory.voice == f"agent {reader}" else f", by {memory.voice}"
+    return "- " + _flat(f"{'; '.join((memory.content, *ends))} ({category}{memory.id}{voice}{mark})")
 
 
 def _flat(text: str) -> str:

@@ -23,9 +23,16 @@ from sb.store.index.statistics import TextStatistics
 from sb.store.records.collapses import blank_reason
 from sb.store.records.columns import ERASED, Row
 from sb.store.records.descriptors import DESCRIPTORS
+from sb.store.records.edges import DERIVED_FROM
 
 MEMORY_ERASED = "memory.erased"
 kinds.register(MEMORY_ERASED, "A person erased a memory for good")
+_MADE = (
+    "playbook",
+    "summary",
+    "self_narrative",
+    "entity_model",
+)  # what `sb.stack.making` makes of other memories
 _RUN = 6  # words in a row that two texts do not share by chance
 
 
@@ -61,7 +68,8 @@ def erase(
     """Remove memories for good: content, history, relations, index, vectors, and what was made of them.
 
     The database is written anew for it, at about 100 MB a second, and others wait for that long before they can write.
-    What was erased before is skipped, and the files are cleaned again.
+    What was erased before is skipped, and the files are cleaned again. Playbooks, summaries, self-narratives and entity
+    models that were made of it by rules (`sb stack make`) go with it.
 
     Args:
         log: of the same database; it records that, by whom and why.
@@ -120,7 +128,20 @@ def _found(space: Space, uids: Sequence[str]) -> list[Row]:
     rows = [here[uid] for uid in wanted]
     texts = space.evidence.texts([row["id"] for row in rows])  # they say the same
     known = {row["id"] for row in rows}
-    return [*rows, *space.records.rows([number for number in texts if number not in known])]
+    rows += space.records.rows([number for number in texts if number not in known])
+    return [*rows, *_made_of(space, rows)]
+
+
+def _made_of(space: Space, rows: Sequence[Row]) -> list[Row]:
+    """The memories made of these by rules, and of those: they repeat them, and can be made again without them."""
+    sql = (
+        "WITH RECURSIVE down(id) AS (SELECT value FROM json_each(?) UNION SELECT e.source FROM down"
+        f" JOIN edges AS e ON e.target = down.id AND e.relation = '{DERIVED_FROM}'"
+        " JOIN records AS r ON r.id = e.source AND r.kind IN (?, ?, ?, ?)) SELECT id FROM down"
+    )
+    known = {row["id"] for row in rows}
+    found = space.database.query(sql, (orjson.dumps(sorted(known)).decode(), *_MADE))
+    return list(space.records.rows([number for (number,) in found if number not in known]))
 
 
 def _states(space: Space, row: Row) -> Iterator[Row]:

@@ -1,4 +1,4 @@
-"""Housekeeping: refresh index statistics, token counts and missing or outdated vectors.
+"""Housekeeping: refresh index statistics, token counts and missing or outdated vectors; retire triggers that lapsed.
 
 How specific a text is, and how much each of its tokens tells, depends on all that is kept; an embedder that is a server,
 or was not there, leaves records without vectors. Records are gone through in short transactions, so that nobody waits;
@@ -15,6 +15,7 @@ from sb.base.values.frozen import frozen
 from sb.errors import EmbedderError, StoreError
 from sb.memory.ranking.roles import Spoken, roles
 from sb.memory.space import Space
+from sb.memory.triggers.lapsing import retire_lapsed
 from sb.memory.views import View
 from sb.store.embedding.context import ContextEmbedder
 from sb.store.embedding.static import StaticEmbedder
@@ -68,6 +69,7 @@ def is_due(space: Space) -> bool:
 def tidy_a_little(space: Space) -> bool:
     """Do a step of what is due, at most some `AT_ONCE_S`; True if there is more to do."""
     try:
+        retire_lapsed(space)
         if not is_due(space):
             return False
         tidy(space, seconds=AT_ONCE_S)
@@ -93,6 +95,7 @@ def tidy(
     Raises:
         StoreError: the database cannot be written; what was done so far is kept.
     """
+    retire_lapsed(space)
     until = time.monotonic() + seconds
     _fold_old(space, until)
     state, last = _state(space), space.records.last()

@@ -16,7 +16,7 @@ from sb.memory.session_writer import SessionWriter
 from sb.memory.space import ID_PREFIX, Space
 from sb.memory.trust.scores import believed
 from sb.protocols.types import Fact
-from sb.protocols.types.brain import SpokenFields
+from sb.protocols.types.brain import FactFields
 from sb.store.records.columns import ACTIVE, QUARANTINED, Row
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.places import Place
@@ -45,7 +45,7 @@ class Operations:
     def _place(self, project: str | None, scope: str | None, private: bool) -> Place:
         return Place(self.stack, self.writer.chosen(project, scope), self.agent_id if private else "")
 
-    def _fact(self, content: str, category: str, place: Place, more: SpokenFields) -> Fact:
+    def _fact(self, content: str, category: str, place: Place, more: FactFields) -> Fact:
         """A fact, as sure as its source and category make it where nobody says how sure."""
         if "source_type" in more:
             more["source_type"] = believed(more["source_type"], is_person=self.writer.record_writer.is_person)

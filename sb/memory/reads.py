@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sb.base.text import storable
 from sb.memory.access import READ
+from sb.memory.beliefs.conflicts import newer_first
 from sb.memory.prospective import Prospective
 from sb.memory.search import Filters, Predicate, Without
 from sb.memory.trust.floor import below
@@ -85,7 +86,7 @@ class Reads(Prospective):
             [*(hit for _, hit in hits), *past],
             scope=named,
         )
-        best = [*fired, *(hit for _, hit in hits)]
+        best = [*fired, *newer_first([hit for _, hit in hits])]
         best = self.searcher.with_neighbours(best, places, context) if context else best
         return [*best, *past]
 

@@ -33,6 +33,7 @@ from sb.store.embedding.static import StaticEmbedder
 from sb.store.index.full_text import WordIndex
 from sb.store.index.statistics import TextStatistics, counted, keep_counts
 from sb.store.index.vectors import VectorIndex, VectorRow
+from sb.store.records.claims import ClaimStore
 from sb.store.records.collapses import MENTION, CollapseStore
 from sb.store.records.columns import ACTIVE, SUPERSEDED, Row
 from sb.store.records.descriptors import MEMORIES
@@ -77,6 +78,7 @@ class Space:
         self.edges = EdgeStore(database)
         self.evidence = EvidenceStore(database)
         self.collapses = CollapseStore(database)
+        self.claims = ClaimStore(database)
         self.places = Places(database)
         self.sessions = Sessions(database)
         self.reads = ReadLog(database)
@@ -298,6 +300,8 @@ class Space:
             shown["superseded_by"] = self.superseded_by(row)
         elif known := self.collapses.in_force(row["id"]):
             shown["corrected_by"] = known[1] if known[0] == MENTION else ""
+        if row["state"] == ACTIVE:
+            shown["conflict"] = self.claims.contested(row["id"])
         if self.reader.masks:
             names = ("content", "speaker", "tags", "details")
             shown |= zip(names, masked([shown[name] for name in names]), strict=True)

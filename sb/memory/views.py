@@ -9,6 +9,16 @@ from typing import Any
 from sb.base.values.frozen import frozen
 from sb.protocols.types.vocabulary import CHARACTERS_PER_TOKEN, TOKEN_MARGIN
 
+# Sources whose words are not the writing agent's own.
+_VOICES: Mapping[str, str] = {
+    "user-written": "a person",
+    "tool-output": "a tool",
+    "mcp-result": "a tool",
+    "web-page": "a web page",
+    "ingested-document": "a document",
+    "import": "an import",
+}
+
 
 class View(Mapping[str, Any]):
     """A dataclass whose fields are also the keys of a mapping."""
@@ -55,6 +65,7 @@ class Memory(View):
         restated: texts that were merged into it, and say more or the same; of a hit the one by which it was found.
         superseded_by: the id of the memory that replaced it, or "". corrected_by: of one that replaced something that this
             was made from, or that was made from this; it stands, but part of what it says may no longer hold.
+        conflict: the id of the conflict in which another memory contradicts it, or "".
         review_at, fades_at: of one looked at alone, when it is marked for review and when it has faded unless it is recalled
             before, in seconds since the epoch; 0 if it never fades.
     """
@@ -78,12 +89,13 @@ class Memory(View):
     restated: tuple[str, ...] = ()
     superseded_by: str = ""
     corrected_by: str = ""
+    conflict: str = ""
     review_at: float = 0.0
     fades_at: float = 0.0
 
     def as_json(self) -> dict[str, Any]:
-        """As any view, without the marks of a correction and of decay where there are none."""
-        marks = ("superseded_by", "corrected_by", "review_at", "fades_at")
+        """As any view, without the marks of corrections, conflicts and decay where there are none."""
+        marks = ("superseded_by", "corrected_by", "conflict", "review_at", "fades_at")
         return {name: value for name, value in super().as_json().items() if value or name not in marks}
 
     @property
@@ -91,6 +103,11 @@ class Memory(View):
         """The title of a decision, the name of an entity, else the first line."""
         named = self.details.get("title") or self.details.get("name")
         return str(named or self.content.partition("\n")[0])
+
+    @property
+    def voice(self) -> str:
+        """Whose words these are: a person's, a tool's or another source's, else those of the agent, by name."""
+        return _VOICES.get(self.source_type) or (f"agent {self.agent_id}" if self.agent_id else "an agent")
 
     def __str__(self) -> str:
         return self.title

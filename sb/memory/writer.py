@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sb.memory.beliefs.echoes import settle_echoes
+from sb.memory.beliefs.settling import mark_contradicted, settle_claims
 from sb.memory.personal_data import Screened, hold_back, note, redacted
 from sb.memory.quarantine.holding import note_held
 from sb.memory.record_writer import Pair, RecordWriter
@@ -98,6 +99,13 @@ def _know_echoes(keeper: RecordWriter, execute: Execute, batch: Batch) -> None:
     settle_echoes(keeper, execute, batch.rows[batch.merged or batch.revises :])
 
 
+def _settle_claims(keeper: RecordWriter, execute: Execute, batch: Batch) -> None:
+    if not batch.revises:  # else once the other one has fallen
+        settle_claims(keeper, execute, batch.rows[batch.merged :], collapse=bool(batch.records))
+        if batch.incoming is not None and not batch.merged:
+            mark_contradicted(keeper, execute, batch.rows[0], batch.incoming.verdict.others)
+
+
 def _settle(keeper: RecordWriter, execute: Execute, batch: Batch) -> None:
     space = keeper.space
     rows: list[Row | None] = [*batch.rows]
@@ -112,7 +120,7 @@ def _settle(keeper: RecordWriter, execute: Execute, batch: Batch) -> None:
 
 PREPARING = (_believe, _screen, _mask, _compare)  # before a transaction
 HOLDING = (_hold_back, _quarantine)  # within it, once rows have their place and session
-KEEPING = (_merge, _keep, _know_echoes, _settle)
+KEEPING = (_merge, _keep, _know_echoes, _settle_claims, _settle)
 
 
 class Writer:
@@ -159,6 +167,7 @@ class Writer:
             batch.held = {**batch.held, row["uid"]: waits_for}
         self.keep(execute, batch)
         revision.apply(execute, row, session, batch.held.get(row["uid"], ""))
+        settle_claims(self._keeper, execute, batch.rows, collapse=True)
 
 
 class Inserter(RecordWriter):

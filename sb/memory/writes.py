@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Unpack
 
+from sb.memory.beliefs.claims import given_claim
 from sb.memory.beliefs.operations import Beliefs
 from sb.memory.beliefs.revision import check_correctable
 from sb.memory.decay import FORGET, recovered
@@ -12,7 +13,7 @@ from sb.memory.gate.confidence import Beta
 from sb.memory.personal_data import ESCALATE
 from sb.memory.trust.scores import NEUTRAL, weight_of_outcome
 from sb.protocols.types import Decision, EntityRecord, Event
-from sb.protocols.types.brain import EntityFields, Fields, SpokenFields
+from sb.protocols.types.brain import EntityFields, FactFields, Fields, SpokenFields
 from sb.store.records.columns import ACTIVE, FORGOTTEN, QUARANTINED, SUPERSEDED, Row
 from sb.store.records.evidence import CONFIRMED, REFUTED, Evidence
 from sb.store.records.places import Execute
@@ -34,7 +35,7 @@ class Writes(Beliefs):
         private: bool = False,
         force: bool = False,
         replaces: str = "",
-        **more: Unpack[SpokenFields],
+        **more: Unpack[FactFields],
     ) -> str:
         """Save a fact, or merge it into the memory that says the same; returns the id of either.
 
@@ -47,11 +48,15 @@ class Writes(Beliefs):
             force: save it as a memory of its own, whatever there is.
             replaces: the id of a memory whose place it takes; it then stands where that does. See `correct`.
             more: further fields of `sb.protocols.types.Fact`, such as `confidence`, `source_type`, `derived_from`, `tags`,
-                `speaker`, `happened_at`.
+                `speaker`, `happened_at`, and `claim`: the key of what it claims, such as `Alice · role`. Of one key an agent's newer
+                memory supersedes its older ones, and others' memories are a conflict. Without it the text's form says.
 
         Raises:
             ValueError: a field has a value that it cannot have. NotFoundError, DeniedError: as `correct` says.
         """
+        claim = more.get("claim")
+        if claim:
+            given_claim(claim, content)
         if replaces:
             row = self._changeable_row(replaces)
             check_correctable(row)
@@ -65,7 +70,7 @@ class Writes(Beliefs):
             return self.writer.keep_all([fact], place, revision=self._revision(row, ""))[0]
         place = self._place(project, scope, private)
         fact = self._fact(content, category, place, more)
-        gate = None if force or fact.id else self.gate
+        gate = None if force or claim or fact.id else self.gate
         return self.writer.keep(fact, place, gate=gate)
 
     def explain(
@@ -76,7 +81,7 @@ class Writes(Beliefs):
         project: str | None = None,
         scope: str | None = None,
         private: bool = False,
-        **more: Unpack[SpokenFields],
+        **more: Unpack[FactFields],
     ) -> GateVerdict:
         """Say what `remember` would do with a fact, and why; saves nothing. The arguments are those of `remember`.
 

@@ -1,4 +1,4 @@
-"""Filters saved under names, and the last filter and order of each place of the console, in one file of a home."""
+"""Filters saved under names, and what the console last showed: the filter and order of each place, and its theme."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from sb.errors import NotFoundError, SBError, UsageError
 REPLACE_HINT = "--replace, or choose another name"
 MOST_SAVED, LONGEST_NAME = 100, 40
 SAVED, PLACES = "filters", "places"  # the parts of the file
+THEME = "theme"  # in it, by name
 
 
 @frozen
@@ -123,6 +124,18 @@ class SavedFilters:
         """Keep the last filter and order of a place; raises SBError."""
         with self._changed() as parts:
             parts[PLACES][place] = {"filter": redact_text(last.text), "sort": last.sort}
+
+    def theme(self) -> str:
+        """The console's theme when it was last changed; "" where it never was, or the file cannot be read."""
+        try:
+            return str(self._read().get(THEME, ""))
+        except SBError:
+            return ""
+
+    def keep_theme(self, name: str) -> None:
+        """Keep the console's theme; raises SBError."""
+        with self._changed() as parts:
+            parts[THEME] = name
 
     def _read(self) -> dict[str, Any]:
         try:

@@ -19,7 +19,7 @@ from sb.present.states import SOFT, state
 from sb.present.suggestions import suggested_text
 from sb.present.times import ago
 from sb.protocols.types.vocabulary import CONTINUE, FADING, STRONG, WEAK
-from sb.stack.review_queue import ReviewItem, ReviewKind
+from sb.stack.review_queue import ReviewItem
 from sb.store.records.columns import ACTIVE, ERASED, QUARANTINED
 from sb.store.records.places import Place
 
@@ -150,7 +150,7 @@ REVIEW = Kind[ReviewItem](
     Field("text", lambda it, now: matched_text({**it.record, "state": ACTIVE}, ()).text),  # quarantined, too
     Field(
         "origin",
-        lambda it, now: ANOTHER if it.kind is ReviewKind.CONFLICT else it.origin,
+        lambda it, now: ANOTHER if it.is_of_copies else it.origin,
         Column(13, 72, SOFT),
     ),
     Field("age", lambda it, now: ago(micros(it.at), now), Column(6, tone=SOFT, right=True)),
@@ -166,8 +166,12 @@ def memory_heading(found: Memory, now: float) -> str:
     """
     kind = f"{found.kind} {found.category}" if found.category else found.kind
     where = f"private, {found.scope}" if found.private else found.scope
-    marks = {"superseded": found.superseded_by, "partly corrected": found.corrected_by}
-    kind = "  ".join([kind, *(f"{mark} by {uid}" for mark, uid in marks.items() if uid)])
+    marks = {
+        "superseded by": found.superseded_by,
+        "partly corrected by": found.corrected_by,
+        "contested in": found.conflict,
+    }
+    kind = "  ".join([kind, *(f"{mark} {uid}" for mark, uid in marks.items() if uid)])
     heading = f"{found.id}  {kind}  {where}  {human_age(now - found.happened_at)}  by {found.agent_id}"
     if not (found.session or "").startswith(PAST_SESSION):
         return heading

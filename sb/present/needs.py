@@ -265,8 +265,11 @@ def review_need(item: ReviewItem, now: int) -> Need:
     stack = shlex.quote(item.stack)
     _, text, origin, age = (cell.text for cell in REVIEW.cells(item, now, "list"))
     commands = {
-        "conflict": f"sb stack conflicts {stack}",
+        "conflict": f"sb stack conflicts {stack}"
+        if item.is_of_copies
+        else f"sb memory conflicts show {item.reference}",
         "quarantine": f"sb {'memory pending' if item.held else 'quarantine'} show {item.reference}",
+        "ignored": f"sb memory {item.record['kind']} show {item.reference}",
         "suggested": f"sb suggestions show {item.reference} --stack {stack}",
     }
     at = int(item.at * MICROSECONDS)

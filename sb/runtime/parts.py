@@ -32,7 +32,7 @@ from sb.kernel.review.log_pruning import adopt_prunes
 from sb.kernel.run_context import SafetyMode
 from sb.log.event_log import EventLog
 from sb.shell.programs.ruleset import SHIPPED_RULES, Ruleset, judged_by
-from sb.store.armed_triggers import any_armed, unreadable
+from sb.store.armed_triggers import any_armed, learns_from, unreadable
 from sb.store.database import database_files, open_database
 from sb.tools import register_builtin
 from sb.tools.hosted.contracts import register_hosted
@@ -313,7 +313,7 @@ def open_policy(config: Config) -> ToolPolicy:
 
 
 def result_guards(config: Config, log: EventLog, refusal: ScopeRefusal | None = None) -> list[ResultGuard]:
-    """The guards of results before callers get them, and last what reminds of triggers.
+    """The guards of results before callers get them, and last what reminds of triggers and lessons.
 
     Args:
         refusal: why an agent may not use a scope of memory, by its charter.
@@ -330,8 +330,9 @@ def result_guards(config: Config, log: EventLog, refusal: ScopeRefusal | None = 
 
     def remind(call: ToolCall, outcome: Outcome) -> None:
         try:
-            if any_armed(log.database):  # most homes have none
-                from sb.memory.triggers import results
+            failed = outcome.code is not None
+            if failed or any_armed(log.database) or learns_from(log.database, call.ctx.run_id):
+                from sb.memory.triggers import results  # most homes have none
 
                 results.remind(config, log, refusal, call, outcome)
         except Exception as error:  # noqa: BLE001 - whatever it is, the result goes out, and says so

@@ -326,9 +326,12 @@ class CommandJudge(ABC):
             self.paths.here = position[0] if len(self.paths.folders) == folders else ""
         words, lasting = self.trail.wrapping(base, argv[1:], stdin), self._lasting
         before, vague = len(self.commands), self.commands.vague
-        replaced = None if base not in having("works_elsewhere") else dict(self.replaced)
+        replaced, comes_back = None, self.comes_back
+        if base in having("works_elsewhere"):
+            replaced, self.comes_back = dict(self.replaced), lambda argv: False
         note_scripts(self, base, argv[1:], stdin)
         finding = self._program(name, list(argv[1:]), stdin)
+        self.comes_back = comes_back
         if replaced is not None and (base in ("ssh", "autossh") or "exec" in argv[1:6]):
             self.replaced = replaced  # its paths are another machine's
         self.commands.vague = vague

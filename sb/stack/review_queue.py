@@ -1,12 +1,15 @@
-"""The review queue of memory: conflicts between copies, quarantined memories, suggestions, pending triggers."""
+"""The review queue of memory: conflicts, quarantined memories, suggestions, ignored and pending triggers."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from enum import StrEnum
 
+from sb.base.sources import SYSTEM_CLOCK, Clock
 from sb.base.values.frozen import frozen
+from sb.memory.triggers.armed import ignored
 from sb.store.database import Database
+from sb.store.records.claims import CONTRADICTION_PREFIX
 from sb.store.records.columns import QUARANTINED, Row
 from sb.store.records.places import Places
 from sb.store.records.queries import RecordQueries
@@ -27,6 +30,7 @@ class ReviewKind(StrEnum):
     CONFLICT = "conflict"
     QUARANTINE = "quarantine"
     SUGGESTED = "suggested"
+    IGNORED = "ignored"  # a trigger or lesson, proposed for retirement
     TRIGGER = "trigger"  # it waits for its precondition, not for an operator
 
 
@@ -38,7 +42,7 @@ class ReviewItem:
         key: tells it from all others.
         reference: of a conflict its id, else that of the memory.
         record: the memory as it is here. stack: the one that it is in.
-        origin: of a conflict, the database with the other version.
+        origin: of a conflict between copies the database with the other version; of one between memories who opened it.
         at: since when, in seconds since the epoch.
         held: of a pending correction, why a person has to decide; else "".
     """
@@ -51,6 +55,11 @@ class ReviewItem:
     origin: str
     at: float
     held: str = ""
+
+    @property
+    def is_of_copies(self) -> bool:
+        """True for a conflict between copies of a stack, which the other database has a part in."""
+        return self.kind is ReviewKind.CONFLICT and not self.reference.startswith(CONTRADICTION_PREFIX)
 
 
 _RECORDS = {ReviewKind.SUGGESTED: "suggestion", ReviewKind.TRIGGER: "trigger"}
@@ -67,8 +76,9 @@ class ReviewQueue:
     were changed.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, clock: Clock = SYSTEM_CLOCK) -> None:
         self._database = database
+        self._clock = clock
         self._records = RecordQueries(database)
         self._places = Places(database)
         self._quarantined: set[int] = set()
@@ -76,11 +86,11 @@ class ReviewQueue:
 
     def counts(self) -> dict[ReviewKind, int]:
         """Counts of waiting items, by kind."""
-        conflicts = self._database.query("SELECT count(*) FROM sync_conflicts WHERE resolution = ''")[0][0]
         return {
-            ReviewKind.CONFLICT: int(conflicts),
+            ReviewKind.CONFLICT: len(self._conflicts()),
             ReviewKind.QUARANTINE: len(self._look()),
             ReviewKind.SUGGESTED: self._records.of_category("suggestion", PENDING),
+            ReviewKind.IGNORED: len(self._numbers(ReviewKind.IGNORED)),
             ReviewKind.TRIGGER: self._records.of_category("trigger", PENDING),
         }
 
@@ -90,7 +100,7 @@ class ReviewQueue:
             *(_key(ReviewKind.CONFLICT, conflict) for conflict in self._conflicts()),
             *(
                 _key(kind, number)
-                for kind in (ReviewKind.QUARANTINE, ReviewKind.SUGGESTED)
+                for kind in (ReviewKind.QUARANTINE, ReviewKind.SUGGESTED, ReviewKind.IGNORED)
                 for number in self._numbers(kind)
             ),
         ]
@@ -103,7 +113,7 @@ class ReviewQueue:
             known: keys of what is left out.
         """
         found = [*self._conflict_items(most, known)]
-        for kind in (ReviewKind.QUARANTINE, ReviewKind.SUGGESTED, ReviewKind.TRIGGER):
+        for kind in (ReviewKind.QUARANTINE, ReviewKind.SUGGESTED, ReviewKind.IGNORED, ReviewKind.TRIGGER):
             fresh = [number for number in self._numbers(kind) if _key(kind, number) not in known]
             found += [self._item(kind, row) for row in self._rows(fresh[:most])]
         return found
@@ -112,11 +122,17 @@ class ReviewQueue:
         """The records of a kind, the newest first."""
         if kind is ReviewKind.QUARANTINE:
             return sorted(self._look(), reverse=True)
+        if kind is ReviewKind.IGNORED:
+            return ignored(self._database, self._clock.now())
         return self._records.numbers_of_category(_RECORDS[kind], PENDING)
 
     def _conflicts(self) -> dict[str, tuple[int, str, float]]:
-        """The record, the other database and the time of each open conflict, the newest first."""
-        sql = "SELECT id, record, peer, at FROM sync_conflicts WHERE resolution = '' ORDER BY at DESC, id"
+        """The record, the other database or who opened it, and the time of each open conflict, the newest first."""
+        sql = (
+            "SELECT id, record, peer, at FROM sync_conflicts WHERE resolution = ''"
+            " UNION ALL SELECT c.uid, k.record, c.opened_by, c.at FROM contradictions AS c"
+            " JOIN claims AS k ON k.id = c.later WHERE c.status = 'open' AND k.record IS NOT NULL ORDER BY at DESC, id"
+        )
         return {conflict: (record, peer, at) for conflict, record, peer, at in self._database.query(sql)}
 
     def _conflict_items(self, most: int, known: Collection[str]) -> Iterator[ReviewItem]:

@@ -156,6 +156,12 @@ class SQLiteStack(Reads, SyncOperations, StackProtocol):
         """
         return self._storage.promoter.promote(context)
 
+    def make(self, kind: str, about: str = "") -> list[str]:
+        """Make a playbook, epoch, summary, self_narrative or entity_model of what is remembered; see `Maker.make`."""
+        from sb.stack.making import Maker
+
+        return Maker(self._container, self._reader, self._saver).make(kind, about)
+
     def apply_forgetting(self, *, protect_identity: bool = True) -> dict[str, Any]:
         """Forget up to ten memories that are weak and hardly matter; how many there were, and how many stay protected.
 

@@ -1,4 +1,4 @@
-"""The handler of what waits in memory: conflicts between copies, quarantined memories, and suggestions."""
+"""The handler of what waits in memory: conflicts, quarantined memories, and suggestions."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from sb.screens.handlers.handler import Act, Handler
 from sb.screens.state.document import Document
 from sb.screens.state.memory import change, question
 from sb.screens.state.review import (
-    BOTH,
-    LOCAL,
-    REMOTE,
     Reviewed,
     conflict_question,
     decide_quarantine,
+    ignored_question,
     quarantine_question,
     resolve,
     reviewed,
+    settle_ignored,
     versions,
 )
 
@@ -35,12 +34,13 @@ _LABELS = {
     ReviewKind.CONFLICT: {"approve": "keep this", "deny": "keep both"},
     ReviewKind.QUARANTINE: {"approve": "release", "deny": "purge"},
     ReviewKind.SUGGESTED: {"approve": "accept", "deny": "dismiss"},
+    ReviewKind.IGNORED: {"approve": "retire", "deny": "keep"},
 }
-DECIDED = (ReviewKind.CONFLICT, ReviewKind.QUARANTINE, ReviewKind.SUGGESTED)
+DECIDED = (ReviewKind.CONFLICT, ReviewKind.QUARANTINE, ReviewKind.SUGGESTED, ReviewKind.IGNORED)
 
 
 class ReviewHandler(Handler[Reviewed]):
-    """Accepts, dismisses, releases, purges, and chooses between two versions."""
+    """Accepts, dismisses, releases, purges, and chooses between the sides of a conflict."""
 
     title = "Memory"
     several = True
@@ -51,11 +51,11 @@ class ReviewHandler(Handler[Reviewed]):
 
     def __init__(self, screen: Deciding, changed: Callable[[], None]) -> None:
         super().__init__(screen, changed)
-        self._keeps = LOCAL  # of a conflict's two versions
+        self._keeps = 0  # of a conflict's sides
 
     def point_at(self, reference: str) -> None:
         if reference != self.reference:
-            self._keeps = LOCAL
+            self._keeps = 0
         super().point_at(reference)
 
     def load(self, reference: str) -> Reviewed | None:
@@ -78,18 +78,18 @@ class ReviewHandler(Handler[Reviewed]):
         return Subject(agent=self.item.item.record["agent"]) if self.item else None
 
     def choose(self) -> None:
-        """Choose the other version of a conflict."""
+        """Choose the next side of a conflict."""
         if self.item is not None and self.item.conflict is not None:
-            self._keeps = REMOTE if self._keeps == LOCAL else LOCAL
+            self._keeps += 1
             self.changed()
 
     def approve(self, references: Sequence[str] = ()) -> None:
         self.chosen(references, partial(self._answer, "accept", self._keeps))
 
     def deny(self, references: Sequence[str] = ()) -> None:
-        self.chosen(references, partial(self._answer, "dismiss", BOTH))
+        self.chosen(references, partial(self._answer, "dismiss", None))
 
-    def _answer(self, verb: str, keep: str, found: Sequence[Reviewed]) -> None:
+    def _answer(self, verb: str, keep: int | None, found: Sequence[Reviewed]) -> None:
         """Accept or dismiss suggestions, release or purge what is quarantined, or resolve a conflict."""
         by_kind = {kind: [read for read in found if read.item.kind is kind] for kind in DECIDED}
         suggested = [read.item.record for read in by_kind[ReviewKind.SUGGESTED]]
@@ -105,10 +105,14 @@ class ReviewHandler(Handler[Reviewed]):
             self.screen.ask(
                 question(verb, suggested), suggested, self.noting(act, lambda record: str(record["uid"]))
             )
+        elif unheeded := [read.item for read in by_kind[ReviewKind.IGNORED]]:
+            which = "retire" if verb == "accept" else "keep"
+            asked = ignored_question(unheeded, which)
+            self.screen.ask(asked, unheeded, self.noting(partial(self._settle_ignored, which), _reference))
         elif conflicts:
             asked = conflict_question(conflicts[0], keep)
             act = partial(self._resolve, keep)
-            self.screen.ask(asked, [conflicts[0].item], self.noting(act, _reference))
+            self.screen.ask(asked, [conflicts[0]], self.noting(act, lambda found: str(found.item.reference)))
         else:
             self.say(f"nothing to {verb} here")
 
@@ -118,8 +122,11 @@ class ReviewHandler(Handler[Reviewed]):
     def _review_quarantined(self, verb: str, item: ReviewItem, by: Decider, reason: str) -> str:
         return decide_quarantine(self.records, verb, item, by, reason)
 
-    def _resolve(self, keep: str, item: ReviewItem, by: Decider, reason: str) -> str:
-        return resolve(self.records, item, keep, by.name, reason)
+    def _settle_ignored(self, verb: str, item: ReviewItem, by: Decider, reason: str) -> str:
+        return settle_ignored(self.records, verb, item, by.name, reason)
+
+    def _resolve(self, keep: int | None, found: Reviewed, by: Decider, reason: str) -> str:
+        return resolve(self.records, found, keep, by.name, reason)
 
 
 def _reference(item: ReviewItem) -> str:

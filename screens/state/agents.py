@@ -11,7 +11,7 @@ from sb.screens.state.memory import read_records
 from sb.screens.state.records import Records, active_stops
 from sb.screens.state.runs import newest_calls
 
-from sb.base.fitting import short_count
+from sb.base.fitting import count, short_count
 from sb.base.secrets.redaction import redact_text
 from sb.base.sources import MICROSECONDS
 from sb.base.text import counted, plain, shorten
@@ -84,18 +84,18 @@ def agent_page(records: Records, line: AgentLine) -> AgentPage:
     log, now = records.log("agent"), int(records.clock.now() * MICROSECONDS)
     queue = Approvals(log, records.authority("agent"))
     requests = queue.page(agent=line.agent, limit=MOST_LISTED)
-    runs = _runs(log, line.agent)
-    memories = _memories(log, line.agent)
+    runs, memories = _runs_of(log, line.agent), _memories_of(log, line.agent)
     with records.overview() as overview:
         hours = overview.hours(line.agent, line.runs)
         cost = _cost(records, log, line, lambda run_id: overview.hours(line.agent, {run_id}))
+    counts = {RUNS: len(runs), REQUESTS: queue.count(agent=line.agent), MEMORY: len(memories)}
+    run_fields = [Field(ago(run.last_at, now), _run_text(run)) for run in _newest_runs(log, runs)]
     views = {
         ABOUT: _about(records, line),
-        RUNS: [Field("Runs"), *(Field(ago(run.last_at, now), _run_text(run)) for run in runs)],
-        REQUESTS: [Field("Requests"), *_request_fields(queue, requests, now)],
-        MEMORY: [Field("Memories that it saved"), *memories],
+        RUNS: [_headed("Runs", counts[RUNS]), *run_fields],
+        REQUESTS: [_headed("Requests", counts[REQUESTS]), *_request_fields(queue, requests, now)],
+        MEMORY: [_headed("Memories that it saved", counts[MEMORY]), *_newest_memories(log, memories)],
     }
-    counts = {RUNS: len(runs), REQUESTS: len(requests), MEMORY: len(memories)}
     undoable = bool(MutationStore(log).of_run(line.run_id))
     return AgentPage(views, counts, hours, cost, undoable, _stops_of(active_stops(records) or (), line))
 
@@ -132,10 +132,18 @@ def _evals(records: Records, line: AgentLine, now: int) -> list[Field]:
     return [Field("Evals"), *fields] if fields else []
 
 
-def _runs(log: EventLog, agent: str) -> list[Run]:
-    """The newest runs of an agent."""
-    found = first_events(log, wanted=("e.agent = ?", (agent,)), dry_runs=False)[:MOST_LISTED]
-    return [run for _, run in sorted(runs_at(log, found).items(), reverse=True)]
+def _headed(title: str, total: int) -> Field:
+    """The heading of a list of the newest of so many."""
+    return Field(f"{title}, the newest {MOST_LISTED} of {count(total)}" if total > MOST_LISTED else title)
+
+
+def _runs_of(log: EventLog, agent: str) -> Sequence[int]:
+    """The first rows of all runs of an agent, the newest first."""
+    return first_events(log, wanted=("e.agent = ?", (agent,)), dry_runs=False)
+
+
+def _newest_runs(log: EventLog, rows: Sequence[int]) -> list[Run]:
+    return [run for _, run in sorted(runs_at(log, rows[:MOST_LISTED]).items(), reverse=True)]
 
 
 def _run_text(run: Run) -> str:
@@ -147,10 +155,14 @@ def _request_fields(queue: Approvals, requests: Sequence[Approval], now: int) ->
     return [Field(request_state(it, now), short_call(it)) for it in disclosed]
 
 
-def _memories(log: EventLog, agent: str) -> list[Field]:
-    """The newest memories that an agent saved."""
+def _memories_of(log: EventLog, agent: str) -> Sequence[int]:
+    """The numbers of the memories that an agent saved, the newest first."""
     found = next(browse(log.database, RecordFilter(more=("r.agent = ?", (agent,))), Browsed()), Browsed())
-    newest = read_records(log, list(found.numbers[:MOST_LISTED]))
+    return found.numbers
+
+
+def _newest_memories(log: EventLog, numbers: Sequence[int]) -> list[Field]:
+    newest = read_records(log, list(numbers[:MOST_LISTED]))
     return [
         Field(str(record["kind"]), shorten(plain(record["text"], one_line=True), 200)) for record in newest
     ]
@@ -180,7 +192,7 @@ def _about(records: Records, line: AgentLine) -> list[Field]:
     fields += _lines("Never", never(config, line.agent))
     with records.overview() as overview:
         causes = overview.refusals(line.agent, line.runs)
-    fields += _lines("Refused in 24 hours", [f"{short_count(count)} by {rule}" for rule, count in causes])
+    fields += _lines("Refused in 24 hours", [f"{short_count(times)} by {rule}" for rule, times in causes])
     fields += newest_calls(log, "Newest calls", now, agent=line.agent)
     return [*fields, Field("run", line.run_id, folded=True)]
 

@@ -121,7 +121,7 @@ def layout(document: Document, width: int, *, unfolded: bool) -> list[Line]:
         unfolded: show long values in full, and what is left out otherwise.
     """
     width = max(width, 2 * NARROW_NAME)
-    indent = _name_width(document, width)
+    indent = _name_width(document, width, unfolded)
     lines: list[Line] = []
     for field in document:
         if isinstance(field, Change):
@@ -151,8 +151,9 @@ def _folded_names(names: Sequence[str], width: int) -> str:
     return fit(f"z shows {len(names)} more", width)
 
 
-def _name_width(document: Document, width: int) -> int:
-    names = [field.name for field in document if isinstance(field, Field) and field.value is not None]
+def _name_width(document: Document, width: int, unfolded: bool) -> int:
+    shown = (field for field in document if isinstance(field, Field) and (unfolded or not field.folded))
+    names = [field.name for field in shown if field.value is not None]
     most = NAME_WIDTH if width >= NARROW else NARROW_NAME
     return min(max((cell_len(plain(name, one_line=True)) + 2 for name in names), default=most), most)
 

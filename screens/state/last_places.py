@@ -1,4 +1,4 @@
-"""The last filter and order of each place of the console, kept over a restart."""
+"""The last filter and order of each place of the console, and its theme, kept over a restart."""
 
 from __future__ import annotations
 
@@ -38,10 +38,17 @@ class LastPlaces:
         if self._read_only or last == self._written.get(place, SavedFilter()):
             return
         self._written[place] = last
+        self._write(screen, say, lambda: self.saved.keep_place(place, last))
 
+    def keep_theme(self, screen: Screen[None], name: str, say: Callable[[str], None]) -> None:
+        """Write the theme to the home, as `keep` does with a place."""
+        if not self._read_only:
+            self._write(screen, say, lambda: self.saved.keep_theme(name))
+
+    def _write(self, screen: Screen[None], say: Callable[[str], None], save: Callable[[], None]) -> None:
         def work() -> None:
             try:
-                self.saved.keep_place(place, last)
+                save()
             except SBError as error:
                 if not self._told:
                     self._told = True

@@ -128,6 +128,17 @@ def _memory(records: Records) -> PlainScreen:
     return PlainScreen(MEMORY.titles("list"), rows, newest)
 
 
+def _reminders(records: Records, name: str) -> PlainScreen:
+    from sb.present.reminders import LESSON, TRIGGER
+
+    memory = records.memory("rows")
+    if name == "triggers":
+        triggers = memory.trigger_list()
+        return _screen(records, TRIGGER, triggers[:MOST_ROWS], len(triggers))
+    lessons = memory.lesson_list()
+    return _screen(records, LESSON, lessons[:MOST_ROWS], len(lessons))
+
+
 def _checkpoints(records: Records) -> PlainScreen:
     from sb.screens.state.checkpoints import listed as listed_checkpoints
 
@@ -161,6 +172,8 @@ PLAIN: dict[str, Callable[[Records], PlainScreen]] = {
     "changes": _rows_of(UndoableFilter, RECOVERY, "plain", partial(change_rows, face="plain")),
     "decisions": _rows_of(DecisionFilter, EVENT, "decisions", partial(event_rows, face="decisions")),
     "memory": _memory,
+    "triggers": partial(_reminders, name="triggers"),
+    "lessons": partial(_reminders, name="lessons"),
     "checkpoints": _checkpoints,
     "contracts": _contracts,
     "reversals": lambda records: _contracts(records, REVERSAL_SURFACE),

@@ -254,7 +254,7 @@ class Records:
         with self._reviewing:
             log = self.log("review")
             if self._review is None or self._review[0] is not log:
-                self._review = log, ReviewQueue(log.database)
+                self._review = log, ReviewQueue(log.database, log.clock)
             yield self._review[1]
 
     def stack(self, use: str, stack_id: str) -> SQLiteStack:

@@ -10,6 +10,7 @@ from sb.screens.state.document import Change, Document, Field, fields_of
 from sb.screens.state.memory import HISTORY, ORIGIN, TEXT
 from sb.screens.state.question import MOST_OBJECTS, Question, some
 
+from sb.base.sources import iso
 from sb.base.text import counted, shorten
 from sb.base.values.frozen import frozen
 from sb.errors import NotFoundError, UsageError
@@ -19,24 +20,26 @@ if TYPE_CHECKING:
     from sb.screens.state.records import Records
 
     from sb.kernel.authority.signing import Decider
+    from sb.memory.beliefs.conflicts import Conflict, Side
     from sb.memory.quarantine.review import Held
-    from sb.protocols.types import SyncConflict
 
-LOCAL, REMOTE, BOTH = "local", "remote", "both"
-_WHICH = {LOCAL: "this copy", REMOTE: "the other copy"}
+BOTH = "both"
+_NAMES = {"local": "This copy", "remote": "The other"}
+_WHICH = {"local": "this copy", "remote": "the other copy"}
 _CONSEQUENCES = {
-    LOCAL: "The memory stays as it is here; the other copy takes this version when it syncs.",
-    REMOTE: "The memory becomes what the other copy says, here and wherever it syncs.",
-    BOTH: "The memory stays as it is here, and the other version becomes a memory of its own.",
+    "local": "The memory stays as it is here; the other copy takes this version when it syncs.",
+    "remote": "The memory becomes what the other copy says, here and wherever it syncs.",
+    "": "The others are superseded, with what rests on them alone; `sb memory conflicts revert` takes that back.",
+}
+_BOTH = {
+    True: "The memory stays as it is here, and the other version becomes a memory of its own.",
+    False: "All stay as they are, and nothing marks them any more.",
 }
 _DECIDES = {
     "release": "Agents find it from now on; what was derived from it stays quarantined.",
+    "retire": "It is shown to no agent any more, for good.",
+    "keep": "It stays; three more sessions have to ignore it before it is proposed again.",
     "purge": "It stays as evidence that no agent finds, without its relations, and cannot be released.",
-}
-_DONE = {
-    LOCAL: "kept this copy's version",
-    REMOTE: "kept the other copy's version",
-    BOTH: "kept both versions",
 }
 
 
@@ -45,12 +48,12 @@ class Reviewed:
     """A waiting item, with the facts for its decision.
 
     Args:
-        document: of a conflict without its two versions, which `versions` puts before it.
+        document: of a conflict without its sides, which `versions` puts before it.
     """
 
     item: ReviewItem
     document: Document
-    conflict: SyncConflict | None = None
+    conflict: Conflict | None = None
 
 
 def reviewed(records: Records, item: ReviewItem) -> Reviewed:
@@ -71,6 +74,11 @@ def _read(records: Records, item: ReviewItem) -> Reviewed:
             return Reviewed(item, [*about, Field("History"), *views[HISTORY][1:]], _conflict(records, item))
         case ReviewKind.QUARANTINE:
             return Reviewed(item, _quarantined(records.quarantine("detail").show(item.reference)))
+        case ReviewKind.IGNORED:
+            asks = Field(
+                "", "Three sessions were shown it, and none heeded it: a retires it, d keeps it.", tone="soft"
+            )
+            return Reviewed(item, [title, asks, *about])
         case ReviewKind.TRIGGER:
             waits = Field("", "It fires by itself; nothing has to be decided.", tone="soft")
             return Reviewed(item, [title, waits, *about])
@@ -115,56 +123,96 @@ def decide_quarantine(records: Records, verb: str, item: ReviewItem, by: Decider
     return f"{item.reference} {decide([memory], by=by, reason=reason).verdict}"
 
 
-def _conflict(records: Records, item: ReviewItem) -> SyncConflict:
+def ignored_question(items: Sequence[ReviewItem], verb: str) -> Question:
+    """The question before ignored triggers and lessons are retired or kept."""
+    texts = [shorten(str(item.record["text"]), 300) for item in items[:MOST_OBJECTS]]
+    title = f"{verb.capitalize()} {counted(len(items), 'reminder')}"
+    uids = tuple(item.reference for item in items)
+    return Question(title, some(texts, len(items)), (), _DECIDES[verb], uids)
+
+
+def settle_ignored(records: Records, verb: str, item: ReviewItem, by: str, reason: str) -> str:
+    """Retire an ignored trigger or lesson, or keep it; returns what to say."""
+    memory = records.memory("write", by)
+    reminders = memory.lessons if item.record["kind"] == "lesson" else memory.triggers
+    try:
+        reminders.retire(item.record, reason) if verb == "retire" else reminders.keep(item.record)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    return f"{item.reference} {'retired' if verb == 'retire' else 'kept'}"
+
+
+def _conflict(records: Records, item: ReviewItem) -> Conflict:
+    from sb.stack.sync.conflicts import as_conflict  # with what reads other copies
+
+    if not item.is_of_copies:
+        return records.memory("detail").conflict(item.reference)
     stack = records.stack("detail", item.stack)
     found = next((conflict for conflict in stack.conflicts() if conflict.id == item.reference), None)
     if found is None:
         raise NotFoundError("the conflict was resolved meanwhile, or is about a private memory of its agent")
-    return found
+    return as_conflict(found)
 
 
-def versions(found: Reviewed, chosen: str) -> Document:
-    """The record; of a conflict its two versions first, the chosen one marked."""
+def versions(found: Reviewed, chosen: int) -> Document:
+    """The record; of a conflict its sides first, the chosen one marked."""
     conflict = found.conflict
     if conflict is None:
         return found.document
-    local, remote = conflict.local_summary or "", conflict.cloud_summary or ""
-    fields: list[Field | Change] = [
-        _version("This copy", local, chosen == LOCAL),
-        _version("The other", remote, chosen == REMOTE),
-        Field("Differs in", ", ".join(conflict.differing)),
-    ]
-    if local != remote:
-        fields.append(Change("- this copy, + the other", local, remote))
-    other = Field("Other database", conflict.source or "", folded=True)
-    return [*fields, Field("Memory"), *found.document, other]
+    sides = conflict.sides
+    fields: list[Field | Change] = []
+    for at, side in enumerate(sides):
+        mark, tone = ("▸", "strong") if at == chosen % len(sides) else (" ", "")
+        fields.append(
+            Field(f"{mark} {_NAMES.get(side.id, side.agent or 'nobody named')}", side.content, tone=tone)
+        )
+        fields += [Field("", _evidence(side), tone="soft")] if side.trust is not None else []
+    fields.append(Field("Differs in", conflict.about))
+    if len(sides) == 2 and sides[0].content != sides[1].content:
+        label = "- this copy, + the other" if found.item.is_of_copies else "- the first, + the second"
+        fields.append(Change(label, sides[0].content, sides[1].content))
+    origin = "Other database" if found.item.is_of_copies else "Opened by"
+    return [*fields, Field("Memory"), *found.document, Field(origin, conflict.opened_by, folded=True)]
 
 
-def _version(name: str, text: str, chosen: bool) -> Field:
-    return Field(f"{'▸' if chosen else ' '} {name}", text, tone="strong" if chosen else "")
+def _evidence(side: Side) -> str:
+    """The speaker of a side and its evidence, on one line."""
+    made = f", made from {', '.join(side.sources)}" if side.sources else ""
+    sure = "" if side.confidence is None else f", confidence {side.confidence:.2f} of {side.evidence or 0:g}"
+    return f"{side.source}, {iso(side.at)[:16]}Z, trust {side.trust or 0:.2f}{sure}{made}"
 
 
-def conflict_question(found: Reviewed, keep: str) -> Question:
-    """The question before a conflict is resolved."""
+def conflict_question(found: Reviewed, chosen: int | None) -> Question:
+    """The question before a conflict is resolved; None keeps all sides."""
     conflict = found.conflict
     assert conflict is not None
-    texts = {LOCAL: conflict.local_summary or "", REMOTE: conflict.cloud_summary or ""}
-    objects = tuple(shorten(texts[which], 300) for which in ((LOCAL, REMOTE) if keep == BOTH else (keep,)))
-    dropped = {LOCAL: REMOTE, REMOTE: LOCAL}.get(keep, "")
-    facts = [("Drops", shorten(texts[dropped], 300))] if dropped else []
-    title = "Keep both" if keep == BOTH else f"Keep {_WHICH[keep]}"
-    return Question(title, objects, tuple(facts), _CONSEQUENCES[keep], (conflict.id,))
+    texts = [shorten(side.content, 300) for side in conflict.sides]
+    if chosen is None:
+        consequence = _BOTH[found.item.is_of_copies]
+        return Question("Keep both", tuple(texts[:MOST_OBJECTS]), (), consequence, (conflict.id,))
+    at = chosen % len(texts)
+    facts = tuple(("Drops", text) for number, text in enumerate(texts) if number != at)
+    side = conflict.sides[at]
+    title = f"Keep {_WHICH.get(side.id, f'the memory of {side.agent}')}"
+    return Question(
+        title, (texts[at],), facts, _CONSEQUENCES[side.id if side.id in _NAMES else ""], (conflict.id,)
+    )
 
 
-def resolve(records: Records, item: ReviewItem, keep: str, by: str, reason: str) -> str:
+def resolve(records: Records, found: Reviewed, chosen: int | None, by: str, reason: str) -> str:
     """Resolve a conflict; returns what to say.
 
     Raises:
         NotFoundError: it was resolved meanwhile. UsageError: both cannot be kept.
     """
-    stack = records.stack("write", item.stack)
+    item, conflict = found.item, found.conflict
+    assert conflict is not None
+    winner = BOTH if chosen is None else conflict.sides[chosen % len(conflict.sides)].id
     try:
-        stack.resolve_conflict(item.reference, keep, reason, actor=by)  # type: ignore[arg-type]
+        if item.is_of_copies:
+            records.stack("write", item.stack).resolve_conflict(item.reference, winner, reason, actor=by)  # type: ignore[arg-type]
+        else:
+            records.memory("write", by).resolve_conflict(item.reference, winner, reason)
     except ValueError as error:
         raise UsageError(str(error)) from error
-    return f"{item.record['uid']} {_DONE[keep]}: by {by}"
+    return f"{item.reference} kept {_WHICH.get(winner, winner)}: by {by}"

@@ -309,6 +309,12 @@ def memories(sb: Session) -> None:
     (collapse,) = sb("memory collapses")["items"]
     sb(f"memory revert {collapse['id']}")
     sb("memory collapses")
+    for port in (80, 81):
+        sb(f"memory remember 'The port of staging is {port}' --agent scribe")
+    conflict = sb.ids("memory conflicts list")[0]
+    side = sb(f"memory conflicts show {conflict}")["sides"][0]["id"]
+    sb(f"memory conflicts resolve {conflict} {side} --reason asked")
+    sb(f"memory conflicts revert {conflict} --reason rumour")
     sb("memory fading")
     base = sb("memory remember 'the vendor answers on Fridays' --agent scribe --force")["id"]
     for text, verb in (("Mondays", "dismiss"), ("Tuesdays", "accept")):
@@ -326,6 +332,11 @@ def memories(sb: Session) -> None:
     sb(f"memory trigger snooze {trigger} 7d --reason 'after the release'")
     sb(f"memory trigger retire {trigger} --reason 'nobody heeds it'")
     sb("memory trigger list")
+    lesson = sb("memory lesson add 'npm run biuld' 'the script is called build' --agent scribe")["id"]
+    sb("memory lesson list")
+    sb(f"memory lesson show {lesson}")
+    sb(f"memory lesson confirm {lesson} --reason 'it was so'")
+    sb(f"memory lesson retire {lesson} --reason 'it was renamed'")
     sb("memory access --scope project:shop --agent scribe")
     sb("memory calibrate")
     sb("memory tidy")
@@ -355,7 +366,8 @@ def selves(sb: Session, folder: Path) -> None:
     for line in ("search tests", "load", "status"):
         sb(f"entity {line} --agent scribe")
     sb("stack create research")
-    for line in ("list", "show default", "search default tests", "load default", "maintain default"):
+    shown = "list", "show default", "search default tests", "load default", "maintain default"
+    for line in (*shown, "make default summary 2020s"):
         sb(f"stack {line}")
     sb("stack export default s.db")
     sb(f"entity {drive} 0.9")

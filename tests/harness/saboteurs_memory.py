@@ -14,13 +14,15 @@ from typing import Any
 import pytest
 
 from sb.base.values.canonical import canonical_bytes
-from sb.kernel import memory
+from sb.kernel import contradiction_ledger, memory
 from sb.kernel.calls.call import ToolCall
 from sb.kernel.contracts import SafetyClass
 from sb.kernel.memory import MemoryEntry, MemoryStore
 from sb.kernel.policy import rules
 from sb.kernel.registry.registry import ToolRegistry
 from sb.memory import context_package, erasure, handoffs, provenance
+from sb.memory.beliefs import settling
+from sb.memory.beliefs.revision import Revision
 from sb.memory.brain import Brain
 from sb.memory.context_package import Orienting
 from sb.memory.gate import incoming, likeness
@@ -414,3 +416,24 @@ def derivations_are_not_related(patch: pytest.MonkeyPatch) -> None:
 @breaks("HA-20")
 def why_ends_after_one_step(patch: pytest.MonkeyPatch) -> None:
     while_it_runs(patch, provenance, "why", provenance, "DEEPEST", 1)
+
+
+@breaks("HA-38")
+def the_last_claim_wins_whoever_says_it(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(settling, "supersedes", lambda new, old: True)
+
+
+@breaks("HA-38")
+def a_claim_never_supersedes(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(settling, "supersedes", lambda new, old: False)
+
+
+@breaks("HA-38")
+def the_ledger_lets_the_last_source_win(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(contradiction_ledger, "supersedes", lambda new, old: True)
+
+
+@breaks("HA-38")
+def what_others_rest_on_falls_by_an_update(patch: pytest.MonkeyPatch) -> None:
+    real = Revision.look
+    patch.setattr(Revision, "look", lambda self, winner: replace(real(self, winner), derived=()))

@@ -12,6 +12,7 @@ import pytest
 from sb.entity import checkpoints, plugins
 from sb.entity.core import Entity
 from sb.entity.upserts import Upserts
+from sb.memory.lessons import lessons
 from sb.memory.triggers import triggers
 from sb.protocols import PROTOCOL_VERSION
 from sb.protocols.types.vocabulary import WEAK
@@ -121,7 +122,12 @@ def a_checkpoint_without_a_version_is_like_any_other(patch: pytest.MonkeyPatch) 
 
 @breaks("HA-25")
 def a_retired_trigger_can_be_retired_again(patch: pytest.MonkeyPatch) -> None:
-    patch.setitem(triggers.MOVES, triggers.RETIRED, (triggers.RETIRED,))
+    patch.setitem(triggers.MOVES, "retired", ("retired",))
+
+
+@breaks("HA-25")
+def a_retired_lesson_can_be_retired_again(patch: pytest.MonkeyPatch) -> None:
+    patch.setitem(lessons.Lessons.moves, "retired", ("retired",))
 
 
 @breaks("HA-27")

@@ -15,6 +15,7 @@ import pytest
 import tests.harness.saboteurs_boundaries  # noqa: F401 - registers its saboteurs
 import tests.harness.saboteurs_credentials  # noqa: F401 - alike
 import tests.harness.saboteurs_evals  # noqa: F401 - alike
+import tests.harness.saboteurs_judgement  # noqa: F401 - alike
 import tests.harness.saboteurs_memory  # noqa: F401 - registers its saboteurs
 import tests.harness.saboteurs_privacy  # noqa: F401 - alike
 import tests.harness.saboteurs_reading  # noqa: F401 - alike
@@ -37,7 +38,7 @@ WORTH = {ControlStatus.FAIL: 0, ControlStatus.PARTIAL: 1, ControlStatus.PASS: 2}
 # applied by what its evaluation finds. These are broken one by one: with two of them at once a third control has nothing
 # to look at.
 NEEDED_BY = {
-    "what_a_memory_rests_on_is_not_kept": {"HA-05"},
+    "what_a_memory_rests_on_is_not_kept": {"HA-05", "HA-37"},
     "derivations_are_not_related": {"HA-05"},
     "unsigned_decisions_count": {"HA-36"},
     "matchers_are_not_asked": {"HA-37"},

@@ -12,12 +12,15 @@ from sb import kernel
 SHARED = {"Finding", "Step", "Verdict", "classify"}
 SYMBOLS = {
     "agent_charter": {"AgentCharter", "Charters"},
+    "autonomy": {"AutonomySignals", "AutonomyCaps", "AutonomyState", "compute_autonomy", "degrade"},
+    "business_metrics": {"BusinessMetrics", "BusinessOutcome"},
     "context_sources": {"ContextSource", "ContextSourceRegistry"},
     "data_classification": {"Classification", "Sensitivity"},
     "memory_read_policy": {"ReadPolicy", "DeniedRead", "denied_reads"},
     "red_team": {"check", "Category"},
     "release_tuple": {"ReleaseTuple", "ReleasePart", "diff"},
     "replay": {"Packet", "PacketShelf", "divergences"},
+    "tokenomics": {"CostBreakdown", "OutcomeRecord", "TokenomicsLedger"},
 }
 
 

@@ -47,6 +47,31 @@ def test_what_one_session_learns_the_next_begins_with(home: Path, mode: str) -> 
     session(second, mode=mode)
 
 
+def test_a_search_before_orient_and_one_in_vain_answer_with_words(home: Path) -> None:
+    async def texts(s: Session, **arguments: Any) -> list[str]:
+        answer = await s.client.call_tool("search", arguments)
+        assert not answer.is_error
+        return [getattr(part, "text", "") for part in answer.content]
+
+    async def scene(s: Session) -> None:
+        await s.call("remember", content="The till opens at nine.", project="shop")
+        asked = {"query": "when does the till open?"}
+        (before,) = await texts(s, **asked)
+        assert before == (
+            "orient was not called yet, so only global was searched. Call orient with your project."
+        )
+        (hit,) = await texts(s, **asked, project="shop")
+        assert json.loads(hit)["text"] == "The till opens at nine."
+        assert await texts(s, query="zebra crossing", project="garden") == [
+            "Nothing is remembered of this in project garden. Try other words."
+        ]
+        await s.call("orient", project="shop")
+        (found,) = await texts(s, **asked)
+        assert json.loads(found)["text"] == "The till opens at nine."
+
+    session(scene)
+
+
 def test_a_wrong_argument_is_named_in_one_line_without_its_value(home: Path) -> None:
     async def scene(s: Session) -> None:
         assert await s.error("search", query="") == "search: query: String should have at least 1 character"
@@ -236,6 +261,19 @@ def test_what_is_saved_in_another_project_is_saved(home: Path) -> None:
         assert saved["notes"] == []
 
     session(scene, Toolset.CORE)
+
+
+def test_lesson_is_shown_over_mcp_at_its_call(home: Path) -> None:
+    async def scene(s: Session) -> None:
+        given = {"call": "npm run biuld", "lesson": "the script is called build", "project": "shop"}
+        saved = await s.call("lesson_add", **given)
+        await s.call("orient", project="shop")
+        assert await s.call("trigger_check", text="npm run lint") == []
+        [line] = await s.call("trigger_check", text="npm run biuld")
+        assert line.startswith("[lesson] the script is called build\n")
+        assert saved["id"] in line
+
+    session(scene, Toolset.CORE, Toolset.MEMORY)
 
 
 def test_agent_is_reminded_over_mcp_once(home: Path) -> None:

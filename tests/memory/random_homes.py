@@ -287,7 +287,7 @@ def _table(home: RandomHome, agent: str) -> str:
 
 def _tools(home: RandomHome, agent: str, scope: str) -> MemoryTools:
     brain = home.brain(agent, scope)
-    desk: Any = SimpleNamespace(memory=lambda: nullcontext(brain))
+    desk: Any = SimpleNamespace(memory=lambda: nullcontext(brain), oriented=True)
     return MemoryTools(lambda: desk)
 
 

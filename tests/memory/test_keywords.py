@@ -15,7 +15,7 @@ import pytest
 from sb.entity.routing import Origin, Routing
 from sb.memory.writes import Writes
 from sb.protocols.types import Decision, EntityRecord, Event, Fact, Remembered
-from sb.protocols.types.brain import EntityFields, Fields, SpokenFields
+from sb.protocols.types.brain import EntityFields, FactFields, Fields, SpokenFields
 from sb.store.records.descriptor import PLACED, READ
 from sb.store.records.descriptors import DESCRIPTORS
 
@@ -44,8 +44,8 @@ def save(brain: Brain, entity: Entity) -> None:
 @pytest.mark.parametrize(
     ("method", "kind", "fields"),
     [
-        (Writes.remember, Fact, SpokenFields),
-        (Writes.explain, Fact, SpokenFields),
+        (Writes.remember, Fact, FactFields),
+        (Writes.explain, Fact, FactFields),
         (Writes.decide, Decision, Fields),
         (Writes.log, Event, SpokenFields),
         (Writes.entity, EntityRecord, EntityFields),

@@ -260,6 +260,22 @@ def test_words_that_stand_for_each_other_in_the_lexicons_table_are_told_apart(
     assert [found.id for found in first] == [3, 1, 2]
 
 
+def test_texts_on_the_named_things_gain_where_a_question_names_several() -> None:
+    notes = ["Ed Wood was a filmmaker.", "Ted Lake was a filmmaker of the same time and place.", "Rain."]
+    on_notes = [candidate(number, text) for number, text in enumerate(notes, 1)]
+    own, other, none = values("several", "Did Ed Wood and Scott Derrickson make films?", on_notes)
+    assert (own, none) == (1.0, 0.0)
+    assert other < own
+    for question in ("Did Ed Wood make films?", "did ed wood and scott make films?", "Films of the place"):
+        assert values("several", question, on_notes) == [0.0, 0.0, 0.0]
+
+
+def test_the_text_before_is_not_on_the_named_things() -> None:
+    turn = candidate(1, "They both are.", ["Ed Wood and Scott Derrickson?"], speaker="Bo", session=3)
+    note = candidate(2, "Ed Wood, then Scott Derrickson.")
+    assert values("several", "Were Ed Wood and Scott Derrickson there?", [turn, note]) == [0.0, 1.0]
+
+
 def test_a_feature_can_be_switched_off() -> None:
     applied = weights(vectors=True).without("match", "vec")
     assert applied.spoken["match"] == applied.written["vec"] == 0

@@ -352,3 +352,20 @@ def test_bundle_carries_triggers_but_not_who_was_shown_them(
     assert states == ({pending: ("pending", 0), fired: ("fired", 0)} if trusted else {})
     assert ids(there.trigger_check(ASKED, paths=["db/a.sql"])) == ([pending] if trusted else [])
     other.close()
+
+
+def test_lapsed_trigger_is_retired_by_housekeeping_and_says_when_and_why(agents: Agents) -> None:
+    brain = agents.brain(scope=SHOP)
+    made = brain.trigger_create(WHEN, THEN, expires_at=at(agents, 600))
+    stays = brain.trigger_create("release notes", THEN, expires_at=at(agents, 90_000))
+    agents.brain(scope=SHOP).orient()
+    assert brain.trigger_show(made).status == "pending"
+    agents.clock.time += 1_000
+    assert (brain.trigger_show(made).status, brain.trigger_show(made).why) == ("expired", "its time is over")
+    agents.brain(scope=SHOP).orient()
+    item = brain.trigger_show(made)
+    assert (item.status, brain.trigger_show(stays).status) == ("retired", "pending")
+    assert item.ended_at == agents.clock.time
+    assert item.why.startswith("it expired on 20")
+    assert item.why.endswith("and had not fired")
+    assert agents.rows("SELECT actor FROM record_history WHERE operation = 'expire'") == [("housekeeping",)]

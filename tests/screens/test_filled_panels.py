@@ -61,3 +61,17 @@ def test_where_nothing_is_listed_the_list_has_all_the_room(agents: Agents, conso
         await console.until(pilot, lambda: displayed(console) == [True, True])
 
     console(script, (120, 36))
+
+
+def test_an_agents_page_says_how_much_it_does_not_list(agents: Agents, console: Console) -> None:
+    for number in range(23):
+        agents.pay(f"bob {number}")
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.visit(pilot, "agents")
+        await console.until(pilot, lambda: "Requests 23" in console.text())
+        await console.press(pilot, "enter", "right_square_bracket", "right_square_bracket")
+        await console.shows(pilot, "Requests, the newest 20 of 23")
+        assert console.detail().count("bank.pay") == 20
+
+    console(script, (120, 36))

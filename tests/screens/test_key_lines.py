@@ -31,14 +31,14 @@ LINES = {
     "inbox": "/ filter F saved",
     "agents": "] view s sort",
     "runs": "/ filter F saved ] view",
-    "log": "/ filter F saved ] view v verify enter open",
+    "log": "enter open / filter F saved ] view v verify",
     "calls": "/ filter F saved ] view",
     "changes": "/ filter F saved h all ] view",
-    "decisions": "/ filter F saved ] view enter open",
+    "decisions": "enter open / filter F saved ] view",
     "memory": "/ filter F saved ] view",
     "checkpoints": "] view",
-    "contracts": "] view enter open",
-    "reversals": "] view enter open",
+    "contracts": "enter open ] view",
+    "reversals": "enter open ] view",
     "grants": "] view",
     "evals": "/ filter F saved ] view",
     "eval_runs": "/ filter F saved ] view",
@@ -95,7 +95,7 @@ def test_the_line_says_what_the_record_takes_by_its_kind(agents: Agents, console
         await console.press(pilot, "escape", "h", "g", "j")
         await console.shows(pilot, "no undo")
         await console.until(pilot, lambda: "notes.append" in detail(console))
-        assert keys(console) == f"/ filter F saved h all ] view enter open │ {ALWAYS}"
+        assert keys(console) == f"enter open / filter F saved h all ] view │ {ALWAYS}"
 
     console(script, (120, 36))
 
@@ -107,7 +107,7 @@ def test_a_call_without_an_undo_record_offers_no_undo(agents: Agents, console: C
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "3", "right_square_bracket", "g")
         await console.settle(pilot)
-        assert keys(console) == f"/ filter F saved ] view enter open │ {ALWAYS}"
+        assert keys(console) == f"enter open / filter F saved ] view │ {ALWAYS}"
         await console.press(pilot, "u")
         await console.says(pilot, "no undo record here")
         await console.press(pilot, "j")

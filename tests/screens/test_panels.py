@@ -62,24 +62,26 @@ def test_every_text_of_every_screen_and_view_can_be_read_in_both_themes(
     console(script, (100, 30))
 
 
-def test_panels_are_beside_each_other_from_100_columns_on_and_the_split_moves_on_all_screens(
+def test_panels_are_beside_each_other_from_140_columns_on_and_the_split_moves_on_all_screens(
     busy: Agents, console: Console
 ) -> None:
     def places() -> list[tuple[int, int]]:
         return [(panel.region.x, panel.region.width) for panel in console.app.screen.query(Panel)]
 
     async def script(pilot: Pilot[None]) -> None:
-        assert places() == [(1, 64), (66, 53)], "11 to 9, with air around both"
+        assert places() == [(1, 75), (77, 62)], "11 to 9, with air around both"
         await console.press(pilot, "less_than_sign", "less_than_sign")
-        assert places() == [(1, 52), (54, 65)]
+        assert places() == [(1, 61), (63, 76)]
         await console.press(pilot, "3")
-        assert places() == [(1, 52), (54, 65)], "on another screen too"
+        assert places() == [(1, 61), (63, 76)], "on another screen too"
         await console.press(pilot, *["greater_than_sign"] * 20)
-        assert places() == [(1, 87), (89, 30)], "both stay in view"
+        assert places() == [(1, 102), (104, 35)], "both stay in view"
+        await console.resize(139, 36)
+        assert places() == [(0, 139), (0, 139)], "a command is read whole in the list"
         await console.resize(80, 24)
         assert places() == [(0, 80), (0, 80)]
 
-    console(script, (120, 36))
+    console(script, (140, 36))
 
 
 def test_a_panel_takes_all_the_room_and_gives_it_back(busy: Agents, console: Console) -> None:
@@ -88,20 +90,20 @@ def test_a_panel_takes_all_the_room_and_gives_it_back(busy: Agents, console: Con
 
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "f")
-        assert widths() == [118]
+        assert widths() == [138]
         await console.press(pilot, "enter")
         assert console.app.focused is not None
         assert console.app.focused.id == "need", "what is opened comes into view"
-        assert widths() == [118]
+        assert widths() == [138]
         await console.press(pilot, "tab")
         assert console.app.focused.id == "waiting"
         await console.press(pilot, "f")
-        assert widths() == [64, 53]
+        assert widths() == [75, 62]
         await console.press(pilot, "f", "escape")
-        assert widths() == [64, 53]
+        assert widths() == [75, 62]
         assert console.at("inbox")
 
-    console(script, (120, 36))
+    console(script, (140, 36))
 
 
 def test_views_are_named_in_the_title_with_their_counts_and_the_foot_gives_way_to_the_title(

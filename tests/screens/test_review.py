@@ -24,6 +24,8 @@ from tests.screens.test_safety import FORBIDDEN
 
 HERE, THERE = "payments are retried for 73 seconds", "payments are retried for 22 seconds, then given up"
 
+OLDER, NEWER = "The staging port is 8080", "The staging port is 9090"
+
 
 @pytest.fixture
 def other(tmp_path: Path, agents: Agents) -> Iterator[Database]:
@@ -165,6 +167,30 @@ def test_a_conflict_is_resolved_by_the_chosen_version(
 
     console(script, (120, 36))
     assert texts(agents) == expected
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"), [(("a",), [OLDER]), (("right", "a"), [NEWER]), (("d",), [NEWER, OLDER])]
+)
+def test_a_conflict_of_memories_shows_who_says_what_and_is_resolved(
+    agents: Agents, console: Console, keys: tuple[str, ...], expected: list[str]
+) -> None:
+    ada, eve = agents.runtime.brain("ada"), agents.runtime.brain("eve")
+    ada.remember(OLDER)
+    uid = eve.remember(NEWER)
+    reference = eve.get(uid).conflict
+
+    async def script(pilot: Pilot[None]) -> None:
+        await stand_on(console, pilot, reference)
+        for shown in (OLDER, NEWER, "ada", "eve", "trust 0.70", "staging · port"):
+            await console.shows(pilot, shown)
+        await console.press(pilot, *keys)
+        await answer(console, pilot, "it was measured")
+        await console.shows(pilot, "Needs you 0")
+
+    console(script, (120, 36))
+    assert sorted(hit.content for hit in ada.search("staging port")) == sorted(expected)
+    assert not ada.conflicts()
 
 
 def test_suggestions_are_accepted_and_dismissed_and_others_are_not(agents: Agents, console: Console) -> None:

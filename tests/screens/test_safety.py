@@ -90,7 +90,10 @@ def test_hostile_text_does_nothing_in_plain_lines(agents: Agents, sb: CommandLin
     agents.work(1, text=HOSTILE)
     agents.pay(HOSTILE)
     agents.call("bank.hang", {"text": HOSTILE}, agent=HOSTILE[:60])
-    agents.runtime.brain(HOSTILE[:60]).remember(HOSTILE)
+    brain = agents.runtime.brain(HOSTILE[:60])
+    brain.remember(HOSTILE)
+    brain.trigger_create("billing schema", HOSTILE[:500])
+    brain.lesson_add(HOSTILE[:500], "npm run biuld")
     agents.runtime.entity(HOSTILE[:60]).checkpoint(HOSTILE[:5_000])
     save(agents.runtime.config.home, 1, case(HOSTILE, HOSTILE, attempt(WRONG, says=HOSTILE)), at=time.time())
     for screen in PLAIN:
@@ -259,9 +262,10 @@ def test_every_theme_and_no_colour_at_all_can_be_read(
 
     async def script(pilot: Pilot[None]) -> None:
         texts.append(console.text())
-        await console.press(pilot, "T")
         assert isinstance(console.app, ConsoleApp)
-        assert console.app.theme == "sb-light"
+        before = console.app.theme
+        await console.press(pilot, "T")
+        assert {before, console.app.theme} == {"sb-dark", "sb-light"}
         texts.append(console.text())
 
     console(script)

@@ -158,3 +158,17 @@ def test_a_home_that_cannot_be_written_is_said_once_and_stops_nothing(
 
     console(script)
     assert file.read_text(encoding="utf-8") == "["
+
+
+def test_the_theme_is_there_after_a_restart(console: Console, saved: SavedFilters) -> None:
+    async def script(pilot: Pilot[None]) -> None:
+        assert console.app.current_theme.dark
+        await console.press(pilot, "T")
+        assert not console.app.current_theme.dark
+        await console.until(pilot, lambda: saved.theme() == console.app.theme)
+
+    async def again(pilot: Pilot[None]) -> None:
+        assert not console.app.current_theme.dark
+
+    console(script)
+    console(again)

@@ -294,6 +294,7 @@ def test_whatever_decides_is_taken_away_by_read_only() -> None:
         "settle",
         "try_out",
         "protect",
+        "snooze",
         "kill",
         "lift",
     }

@@ -12,7 +12,7 @@ OWN = (
     "curl -X DELETE http://localhost:4321/x", "curl -s -X DELETE -w '%{http_code}\\n' localhost:4321/readings/west", "curl -sXDELETE 127.0.0.1:8000",
     "curl -s -o /dev/null -m 1 -H 'accept: x' --request DELETE 'http://127.0.0.1:4330/x?a=1'", "wget --method=DELETE -qO- http://localhost:8000/x",
     "http DELETE localhost:8000/items/1", "xh delete localhost:3000/x", "for m in PUT DELETE; do curl -X $m http://localhost:4399/x; done",
-    "curl -X DELETE 'http://[::1]:8000/x'",
+    "curl -X DELETE 'http://[::1]:8000/x'", "for m in PUT DELETE; do curl -X $m localhost:4399/x -w \"$m %{http_code}\"; done",
 )  # fmt: skip
 OTHERS = (
     "curl -X DELETE https://example.org/x", "curl -sXDELETE https://example.org/x", "curl -X DELETE http://localhost:9200/orders", "curl -X DELETE http://localhost.example.org/x",
@@ -22,6 +22,7 @@ OTHERS = (
     "curl -K cfg -X DELETE localhost:8000", "curl -X DELETE --connect-to ::example.org: http://localhost:8000/x", "http --proxy http:http://example.org DELETE localhost:8000/x",
     "http DELETE example.org/localhost:8000", "curl -X DELETE 'http://localhost:8000\\@example.org/x'", "wget --method=DELETE http://example.org/x", "xh delete example.org",
     "curl -X DELETE http://localhost:2375/containers/x", "curl -X DELETE $OPTIONS http://localhost:8000/x", "curl -X DELETE http://10.0.0.2:8000/x",
+    "for m in PUT DELETE; do curl -X $m localhost:4399/x \"$m example.org/x\"; done", "curl -X DELETE localhost:4399/x 'PUT http://example.org'",
 )  # fmt: skip
 
 

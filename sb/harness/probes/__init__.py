@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 from sb.harness.harness import Harness
 from sb.harness.probes import (
+    beliefs,
     boundaries,
     composition,
     context_aware,
@@ -13,6 +14,7 @@ from sb.harness.probes import (
     fallback,
     identity,
     improving,
+    judgement,
     measurable,
     memory,
     network,
@@ -48,6 +50,7 @@ PROBES: Mapping[str, Callable[[Harness], Iterable[Check]]] = MappingProxyType(
         "HA-15": network.network,
         "HA-17": trajectories.trajectories,
         "HA-16": offline_evals.offline_evals,
+        "HA-18": judgement.trusted_outcomes,
         "HA-19": red_team.red_team,
         "HA-20": memory.grounding,
         "HA-21": observable.observability,
@@ -61,9 +64,12 @@ PROBES: Mapping[str, Callable[[Harness], Iterable[Check]]] = MappingProxyType(
         "HA-31": measurable.cost_and_latency,
         "HA-32": composition.model_routing,
         "HA-33": fallback.fallback_behaviour,
+        "HA-34": judgement.business,
         "HA-35": fallback.escalation_path,
         "HA-36": improving.incident_response,
         "HA-37": improving.continuous_improvement,
+        "HA-38": beliefs.contradictions,
         "HA-39": boundaries.release_tuple,
+        "HA-40": judgement.autonomy_boundary,
     }
 )

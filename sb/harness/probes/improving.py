@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sb.harness.harness import Harness, saw
+from sb.harness.probes.beliefs import confidence
 from sb.harness.probes.failures import refusal
+from sb.harness.probes.judgement import promotion
 from sb.harness.probes.offline_evals import evaluated_changes
 from sb.harness.probes.operators import enrolled
 from sb.harness.probes.quarantine import compromised
@@ -133,4 +135,6 @@ def continuous_improvement(h: Harness) -> Iterator[Check]:
     """HA-37."""
     with h.open() as runtime:
         yield suggested(runtime)
+        yield confidence(runtime)
     yield from evaluated_changes(h)
+    yield from promotion(h)

@@ -49,11 +49,17 @@ def moves(runtime: Runtime) -> Check:
     brain = runtime.brain("ada", scope="project:moves")
     trigger = brain.trigger_create("billing schema", "read the runbook")
     brain.trigger_retire(trigger)
+    lesson = brain.lesson_add("the script is called build", "npm run biuld")
+    brain.lesson_retire(lesson)
     fact = brain.remember("The vendor moved to Bonn.")
     review = Quarantine(brain.space, runtime.log, open_authority(runtime.config, runtime.log))
     review.add([fact], by=Label("operator"), reason="the vendor was compromised")
     item = review.show(fact)
     review.release([item], by=Label("operator"), reason="it is harmless")
+    for port in (80, 81):
+        brain.remember(f"The vendor's port is {port}.")
+    (conflict,) = brain.conflicts()
+    brain.resolve_conflict(conflict.id, "both", "it has two")
     stack = runtime.stack("moves", components=[])
     raw = stack.save_raw(RawEntry("", "moves", "the deploy broke again"))
     content = {"content": "ask Ada about deploys"}
@@ -61,11 +67,14 @@ def moves(runtime: Runtime) -> Check:
     taken = stack.accept_suggestion(suggestion)
     seen = (
         refusal(lambda: brain.trigger_retire(trigger)),
+        refusal(lambda: brain.lesson_retire(lesson)),
         refusal(lambda: review.release([item], by=Label("operator"), reason="once more")),
+        refusal(lambda: brain.resolve_conflict(conflict.id, "both", "once more")),
         stack.accept_suggestion(suggestion),
     )
-    ok = taken is not None and seen == ("ValueError", "NotFoundError", None)
-    return Check("others", ok, f"trigger_retire, release, accept_suggestion once more: {seen}")
+    ok = taken is not None and seen == ("ValueError", "ValueError", "NotFoundError", "CheckFailed", None)
+    steps = "trigger_retire, lesson_retire, release, resolve_conflict, accept_suggestion"
+    return Check("others", ok, f"{steps} once more: {seen}")
 
 
 def compromised(runtime: Runtime) -> Check:

@@ -227,12 +227,37 @@ def is_alive(folder: Path) -> bool:
         return True
     own = os.stat("/proc/self/ns/mnt").st_ino
     needle = f" {mount_point(folder)} ".encode(errors="surrogateescape")
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            with suppress(OSError):  # it ended, or is another user's
-                if (
-                    os.stat(f"/proc/{name}/ns/mnt").st_ino != own
-                    and needle in Path(f"/proc/{name}/mountinfo").read_bytes()
-                ):
-                    return True
-    return False
+
+    def listing() -> list[tuple[str, str]]:
+        return [
+            (name, _state(f"/proc/{name}", own, needle)) for name in os.listdir("/proc") if name.isdigit()
+        ]
+
+    if processes.fault(folder):
+        return processes.is_any(listing)
+    # From before the holder: none of them is new.
+    return any(_is_mounted(f"/proc/{name}", own, needle) for name in filter(str.isdigit, os.listdir("/proc")))
+
+
+def _is_mounted(process: str, own: int, needle: bytes) -> bool:
+    try:
+        return (
+            os.stat(f"{process}/ns/mnt").st_ino != own and needle in Path(process, "mountinfo").read_bytes()
+        )
+    except OSError:  # it ended, or is another user's
+        return False
+
+
+def _state(process: str, own: int, needle: bytes) -> str:
+    try:
+        if (
+            os.stat(f"{process}/ns/mnt").st_ino == own
+            or needle not in Path(process, "mountinfo").read_bytes()
+        ):
+            return ""
+    except PermissionError:
+        return ""  # another user's
+    except OSError:
+        ended = processes.state(process)
+        return processes.GONE if ended == processes.RUNS else ended  # it is ending
+    return processes.RUNS

@@ -226,9 +226,14 @@ def keys_named(command: str, commands: Iterable[Sequence[str]] = ()) -> list[Pai
     return alone or [pair for pair in asked if runs_program(*pair) and not is_usual(pair)]
 
 
+_BY_HUSKY = {("husky",): ".husky/_", ("husky", "init"): ".husky/_", ("husky", "install"): ".husky"}
+
+
 def _keys_of_words(words: Sequence[str]) -> list[Pair]:
     if words[:3] == ["git", "lfs", "install"]:
         return [("filter.lfs.*", "")]
+    if tuple(words) in _BY_HUSKY:
+        return [("core.hookspath", _BY_HUSKY[tuple(words)])]
     if words[:2] != ["git", "config"]:
         # `git remote` and `git submodule` set no key that runs a program.
         return []

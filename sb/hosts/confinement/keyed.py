@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import errno
 import json
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -28,6 +29,7 @@ from sb.hosts.confinement.store import ConfineStore, name_of
 ARRIVALS = "arrivals"  # the folder with a file for each project: a byte for each call that went on
 _KNOWN = 2  # words of a process: its number and its start
 LONGEST_S = 600.0
+_WRITTEN_S = 0.5  # by then a script that took a ticket has named its process
 
 
 class KeyedCalls:
@@ -107,11 +109,22 @@ class KeyedCalls:
         if len(process) < _KNOWN:
             if call == [command, folder, self._store.session]:
                 return ""
-            started = not self._store.take_back(*call)
-            if started and self._store.is_alive() and abs(self._clock.now() - at) < LONGEST_S:
-                return call[0]
+            if not self._store.take_back(*call):  # it began, perhaps just now
+                process = self._begun(*call)
+                unknown = len(process) < _KNOWN and abs(self._clock.now() - at) < LONGEST_S
+                if lives(process) or (unknown and self._store.may_run()):
+                    return call[0]
         self._forget(project)
         return ""
+
+    def _begun(self, command: str, folder: str, session: str) -> list[str]:
+        """The process of a call that took its ticket; its script makes the file first, and writes that into it then."""
+        until = time.monotonic() + _WRITTEN_S
+        while True:
+            process = self._store.process_of(command, folder, session)
+            if len(process) >= _KNOWN or time.monotonic() > until:
+                return process
+            time.sleep(0.002)
 
     def _note(self, project: str, call: list[str], at: float, process: list[str]) -> None:
         path = self._path(project)

@@ -18,7 +18,7 @@ from sb.hosts.confinement import probing
 from sb.hosts.confinement.bubblewrap import DEVICES, SHARED_MEMORY
 from sb.hosts.confinement.landlock_start import CREATE, NOTE, READ, WRITE
 from sb.hosts.confinement.own_files import read_own
-from sb.hosts.confinement.processes import boot_id, runs
+from sb.hosts.confinement.processes import GONE, RUNS, boot_id, is_any, state
 from sb.hosts.confinement.profile import Profile, contains
 
 NAME = "landlock"
@@ -35,8 +35,6 @@ _NEEDED_DEVICES = (
     "/dev/pts",
 )
 _BEGAN = "began"
-_LOOKS, _QUIET = 6, 2  # times at the list of processes, and those at which none had just ended
-_RUNS, _GONE = "runs", "gone"
 INSIDE = "inside"  # the folder of SB_HOME that names confined processes, which can read and not write it
 GAPS = (
     "hooks of git and hosts' settings in a project can be changed; they are compared after each call and put back",
@@ -123,9 +121,6 @@ def command(program: str, file: str, _number: int) -> list[str]:
 def is_alive(folder: Path) -> bool:
     """True while a confined process may run: one that cannot gain privileges and has our limit, begun since the first.
 
-    A process that starts the next one and ends may be over whenever it is looked at. So it is looked again while such
-    come up, and once more where any began meanwhile.
-
     Args:
         folder: SB_HOME/confine; the time of the first is noted there, and counts until the system starts anew.
     """
@@ -138,27 +133,11 @@ def is_alive(folder: Path) -> bool:
         return True  # a command closed it, or another process is writing it
     if boot != boot_id():
         return False
-    ended, quiet = set[tuple[str, str]](), 0
-    for _ in range(_LOOKS):
-        forks = _forks()
-        names = filter(str.isdigit, os.listdir("/proc"))
-        found = {(name, _state(Path("/proc", name), since)) for name in names}
-        states = {state for _, state in found}
-        if _RUNS in states:
-            return True
-        now = {(name, state) for name, state in found if state}
-        if _GONE not in states and now <= ended:
-            quiet += 1
-            if quiet == _QUIET or forks == _forks():
-                return False
-        ended |= now
-    return True
-
-
-def _forks() -> str:
-    """The number of processes that were started since the system was, as the kernel counts them."""
-    lines = Path("/proc/stat").read_text(encoding="utf-8").splitlines()
-    return next((line for line in lines if line.startswith("processes ")), "")
+    return is_any(
+        lambda: [
+            (name, _state(Path("/proc", name), since)) for name in filter(str.isdigit, os.listdir("/proc"))
+        ]
+    )
 
 
 def forget_ended(home: Path) -> None:
@@ -191,7 +170,7 @@ def _since_start() -> float:
 
 
 def _state(process: Path, began: float) -> str:
-    """`_RUNS` for a confined process, its start for one that has ended and is still listed; `_GONE`, or "" for others."""
+    """The `state` of a confined process; "" for others."""
     try:
         # Not the owner of its folder: that is root's once a process has closed its memory to others.
         facts = (process / "status").read_text(errors="replace").split("\n")
@@ -200,18 +179,18 @@ def _state(process: Path, began: float) -> str:
         ticks = (process / "stat").read_text(errors="replace").rpartition(") ")[2].split()[19]  # "starttime"
         if int(ticks) / os.sysconf("SC_CLK_TCK") < began - 1 or "NoNewPrivs:\t1" not in facts:
             return ""
-        if not runs(str(process)):
-            return ticks
+        if (now := state(str(process))) != RUNS:
+            return now
         # Root can raise the limit again.
         limits = (process / "limits").read_text().splitlines() if os.geteuid() else ()
     except PermissionError:
         return ""  # another user's
     except (OSError, ValueError, IndexError):
-        return _GONE
+        return GONE
     unlimited = any(
         line.startswith("Max realtime timeout") and line.split()[4] == "unlimited" for line in limits
     )
-    return "" if unlimited else _RUNS
+    return "" if unlimited else RUNS
 
 
 def _rights(profile: Profile) -> Iterator[str]:

@@ -14,7 +14,7 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -30,7 +30,8 @@ CLOSING = (
     f"exec {PID_FD}<&- {USER_FD}<&-; "  # what a shell runs first, so that its command does not have them
 )
 _FREE_FD = 20
-_LOOKS = 5
+RUNS, GONE = "runs", "gone"
+_LOOKS, _QUIET = 6, 2  # times at the list of processes, and those at which none had just ended
 _MOST_NAMED, _MOST_SHOWN = 3, 60  # programs in a question, and characters of each
 _LASTS_S = 30 * 86_400  # of a home that was deleted by hand, nothing else ends it
 _AGAIN_S = 60.0
@@ -124,15 +125,61 @@ def is_alive(folder: Path) -> bool:
     if holder is None:
         return False
     inside = os.path.join(f"/proc/{holder.pid}/root", "proc")
+    try:
+        return is_any(
+            lambda: [
+                (name, state(f"{inside}/{name}"))
+                for name in os.listdir(inside)
+                if name.isdigit() and name not in _OWN
+            ]
+        )
+    except OSError:
+        return _living(folder) == holder  # it lives and cannot be looked into
+
+
+def is_any(listing: Callable[[], Iterable[tuple[str, str]]]) -> bool:
+    """True if a listing of processes names one that runs, or if none comes to rest.
+
+    A process that starts the next one and ends may be over whenever it is looked at, and its successor is not listed.
+    So they are listed again while such come up, and once more where any began meanwhile.
+
+    Args:
+        listing: names each process with its `state`; "" for one that does not count.
+    """
+    ended, quiet = set[tuple[str, str]](), 0
     for _ in range(_LOOKS):
-        try:
-            names = [name for name in os.listdir(inside) if name.isdigit() and name not in _OWN]
-        except OSError:
-            return _living(folder) == holder  # it lives and cannot be looked into
-        states = [runs(f"{inside}/{name}") for name in names]
-        if None not in states or True in states:
-            return True in states
-    return True  # each that was listed was gone when it was looked at: one starts the next and ends
+        newest = _newest()
+        found = {(name, state) for name, state in listing() if state}
+        states = {state for _, state in found}
+        if RUNS in states:
+            return True
+        if GONE not in states and found <= ended:
+            quiet += 1
+            if quiet == _QUIET or newest == _newest():
+                return False
+        ended |= found
+    return True
+
+
+def state(process: str) -> str:
+    """`RUNS` for a process with a living thread, its start for one that has ended and is still listed; else `GONE`.
+
+    Args:
+        process: its folder in /proc.
+    """
+    try:
+        fields = (
+            Path(process, "stat").read_text(encoding="utf-8", errors="replace").rpartition(") ")[2].split()
+        )
+        # A program goes on even if its first thread has ended.
+        return RUNS if fields[0] not in "ZX" or len(os.listdir(f"{process}/task")) > 1 else fields[19]
+    except (OSError, IndexError):
+        return GONE
+
+
+def _newest() -> str:
+    """The number of the process that was started last."""
+    return Path("/proc/loadavg").read_text(encoding="utf-8").split()[-1]
 
 
 def named(folder: Path) -> str:
@@ -292,15 +339,6 @@ def _start_of(pid: int) -> str:
     except (OSError, ValueError):
         return ""
     return "" if state in "ZX" else fields[18]
-
-
-def runs(process: str) -> bool | None:
-    """True for a process with a living thread, even if the first one has ended; None if it is gone."""
-    try:
-        state = Path(process, "stat").read_text(encoding="utf-8", errors="replace").rpartition(") ")[2][:1]
-        return state not in "ZX" or len(os.listdir(f"{process}/task")) > 1
-    except OSError:
-        return None
 
 
 def lives(named: Sequence[str]) -> bool:

@@ -376,11 +376,10 @@ class ConfineStore:
         body = self._read(f"watched/{name_of('', project)}")
         return Watch.from_json(body)
 
-    def held_folders(self) -> list[str]:
-        """The folders that confined calls of all sessions find held in their place, and that are still the same."""
-        watches = (
-            Watch.from_json(self._read(f"watched/{path.name}")) for path in _files(self.folder / "watched")
-        )
+    def held_folders(self, besides: str = "") -> list[str]:
+        """The folders that calls of all projects but one find held in their place, and that are still the same."""
+        names = [path.name for path in _files(self.folder / "watched") if path.name != name_of("", besides)]
+        watches = (Watch.from_json(self._read(f"watched/{name}")) for name in names)
         return [path for saved in watches if saved is not None for path in still_held(saved.held, saved.held)]
 
     def hold_in_others(self, folders: Sequence[str]) -> None:
@@ -397,7 +396,8 @@ class ConfineStore:
         Raises:
             OSError: the folder cannot be written.
         """
-        return self.is_alive() or is_starting(self.folder, self.engine().program)
+        # In this order: what is about to run may run by the time of the second look.
+        return is_starting(self.folder, self.engine().program) or self.is_alive()
 
     def tidy(self) -> None:
         """Remove tickets, failures and profiles that are too old to count, and profiles of folders that are gone."""

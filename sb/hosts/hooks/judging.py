@@ -31,7 +31,7 @@ from sb.hosts.hooks.wording import MUST_APPROVE, asks, denied, message_refused, 
 from sb.kernel.contracts import SafetyClass, ToolResult
 from sb.kernel.execution.external import OPERATORS_OWN
 from sb.log.event import Subject
-from sb.store.armed_triggers import any_armed
+from sb.store.armed_triggers import any_armed, learns_from
 from sb.tools.hosted.contracts import KEPT_IN_PART, SHELL, UNKNOWN, WRITE_CONFIG
 from sb.tools.hosted.files import SESSION
 
@@ -83,6 +83,7 @@ def _handled(session: HookSession) -> HookVerdict:
         messages.append(screened(session))
     if event.moment is Moment.FAILED:
         messages += [_reminder(JudgedCall.of(call, session.context), session) for call in event.calls]
+    messages.append(_learned(session))
     if event.moment in _TURN_OVER:
         reports.give_up()
     if event.moment is Moment.STOP and event.text and session.config.output_gate.messages != OFF:
@@ -219,6 +220,21 @@ def _reminder(call: JudgedCall, session: HookSession) -> str:
     from sb.hosts.hooks.guards.reminding import reminder
 
     return reminder(call, session)
+
+
+def _learned(session: HookSession) -> str:
+    """Learn from calls that failed, and from those after them; most events load nothing for it."""
+    event = session.event
+    if not session.config.memory.hooks or event.moment is Moment.OTHER:
+        return ""
+    ends = event.moment in (Moment.FAILED, Moment.SESSION_ENDED) or any(call.error for call in event.calls)
+    if not (
+        ends or (event.calls and learns_from(session.runtime.database, session.run.run_id, event.session_id))
+    ):
+        return ""
+    from sb.hosts.hooks.guards.reminding import learned
+
+    return learned(session)
 
 
 def _tree_of(call: JudgedCall, governed: GovernedCall, session: HookSession) -> tuple[str, str]:

@@ -143,9 +143,7 @@ class ApprovalQueue:
             before: only those with a lower number; 0 for all.
             limit: at most so many; 0 for all.
         """
-        where, parameters = self._where(states, words)
-        if agent:
-            where, parameters = f"{where} AND a.agent = ?", (*parameters, agent)
+        where, parameters = self._where(states, words, agent)
         if before:
             where, parameters = f"{where} AND a.number < ?", (*parameters, before)
         sql = f"{SELECT_APPROVALS} WHERE {where} ORDER BY a.number DESC LIMIT +?"
@@ -153,9 +151,9 @@ class ApprovalQueue:
         bounds = self._bounds()
         return [self._listed(approval_of(row), bounds) for row in rows]
 
-    def count(self, *, states: Collection[ApprovalState] = (), words: str = "") -> int:
-        """The number of requests that `page` would list."""
-        where, parameters = self._where(states, words)
+    def count(self, *, states: Collection[ApprovalState] = (), words: str = "", agent: str = "") -> int:
+        """The number of requests that `page` would list without a limit."""
+        where, parameters = self._where(states, words, agent)
         return int(self.log.database.query(f"SELECT count(*) {_FROM} WHERE {where}", parameters)[0][0])
 
     def numbers(
@@ -227,7 +225,9 @@ class ApprovalQueue:
         )
         return dict(rows)
 
-    def _where(self, states: Collection[ApprovalState], words: str) -> tuple[str, tuple[str | int, ...]]:
+    def _where(
+        self, states: Collection[ApprovalState], words: str, agent: str = ""
+    ) -> tuple[str, tuple[str | int, ...]]:
         clauses, parameters = ["1"], list[str | int]()
         if states:
             marks = ", ".join("?" * len(states))
@@ -239,6 +239,9 @@ class ApprovalQueue:
             parameters += [*self._bounds(), *map(str, states)]
             if set(states) <= set(OPEN):
                 clauses.append(f"a.state IN {_OPEN}")  # names the index
+        if agent:
+            clauses.append("a.agent = ?")
+            parameters.append(agent)
         for word in words.split():
             clauses.append(f"instr(lower({SEARCHED}), lower(?)) > 0")
             parameters.append(word)

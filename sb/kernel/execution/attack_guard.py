@@ -18,6 +18,8 @@ def attack_guard(log: EventLog, action: str) -> ResultGuard:
     """
 
     def guard(call: ToolCall, outcome: Outcome) -> None:
+        if outcome.code is not None:
+            return
         verdict, text = check_written(outcome.value)
         if not verdict.flagged:
             return

@@ -482,7 +482,7 @@ class ToolExecutor:
         if state is IntentState.IN_DOUBT:
             outcome.message += f"; whether it happened is in doubt ({call.call_id})"
             outcome.effect = Effect.UNKNOWN
-        if self._result_guards and outcome.code is None:
+        if self._result_guards:
             guard_result(self._result_guards, call, outcome)
         if self._strict(call) and outcome.code is None:
             outcome.value = redact(outcome.value)

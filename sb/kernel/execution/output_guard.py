@@ -135,7 +135,7 @@ def output_guard(gate: OutputGate, patterns: Sequence[str], action: str) -> Resu
     """
 
     def guard(call: ToolCall, outcome: Outcome) -> None:
-        if not any(fnmatchcase(call.tool_id, pattern) for pattern in patterns):
+        if outcome.code is not None or not any(fnmatchcase(call.tool_id, pattern) for pattern in patterns):
             return
         clean, labels = gate.gated(outcome.value, call.ctx)
         if not labels:

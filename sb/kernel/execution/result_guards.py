@@ -13,7 +13,7 @@ from sb.kernel.results import Effect
 
 
 class ResultGuard(Protocol):
-    """Looks at the outcome of a call that succeeded, and may change what its caller is given."""
+    """Looks at the outcome of a call, also of one that failed, and may change what its caller is given."""
 
     def __call__(self, call: ToolCall, outcome: Outcome) -> None: ...
 
@@ -21,8 +21,6 @@ class ResultGuard(Protocol):
 def guard_result(guards: Sequence[ResultGuard], call: ToolCall, outcome: Outcome) -> None:
     """Let each guard look; an outcome that one of them cannot judge is withheld."""
     for guard in guards:
-        if outcome.code is not None:
-            return
         try:
             guard(call, outcome)
         except Exception as error:  # noqa: BLE001 - a failing check withholds, whatever it is

@@ -190,6 +190,7 @@ def revert(keeper: RecordWriter, uid: str, places: Collection[int], reason: str)
         if missing := Lineage(space).missing(loser):
             raise CheckFailed(f"{loser['uid']} rests on {missing}, which is superseded", "revert that first")
         space.collapses.settle(execute, event.id, REVERTED, space.clock.now(), keeper.agent)
+        space.claims.reopen(execute, event.uid)
         space.edges.remove(execute, Edge(winner["id"], SUPERSEDES, loser["id"]))
         back, removed = space.records.row(loser["id"]), ""
         counter = Revision(keeper, winner, reason, reverts=event.id)

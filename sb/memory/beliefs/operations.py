@@ -10,10 +10,14 @@ from sb.base.values.references import is_prefix
 from sb.errors import DeniedError
 from sb.memory.beliefs.closure import Lineage
 from sb.memory.beliefs.collapses import Collapse, Reverted, collapses, revert
+from sb.memory.beliefs.conflicts import Conflict, conflicts, find_conflict, resolve, take_back
 from sb.memory.beliefs.revision import Revision, check_correctable, replace
+from sb.memory.beliefs.settling import relate_contradiction
 from sb.memory.operations import Operations
 from sb.memory.space import ID_PREFIX
 from sb.memory.views import Memory
+from sb.store.records.claims import OPEN
+from sb.store.records.collapses import STANDING
 from sb.store.records.columns import Row
 from sb.store.records.consent import PEOPLE
 from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
@@ -79,7 +83,7 @@ class Beliefs(Operations):
         known = self.space.record(row)
         record: Any = successor(known, new, reason)
         if row["kind"] == "fact":
-            record = self._fact(new, row["category"], place, {"tags": known.tags})
+            record = self._fact(new, row["category"], place, {"tags": known.tags, "claim": known.claim})
             record = dataclasses.replace(record, **{name: getattr(known, name) for name in PEOPLE})
         elif hasattr(record, "agent_id"):
             record = dataclasses.replace(record, derived_from=None, source_type="agent-written")
@@ -125,3 +129,72 @@ class Beliefs(Operations):
         """
         self.writer.masked.clear()
         return revert(self.writer.record_writer, collapse, self.writer.places(), reason)
+
+    def conflicts(self, *statuses: str) -> list[Conflict]:
+        """List what contradicts each other, the newest first, as far as this agent sees it.
+
+        Args:
+            statuses: open, marked, superseded, resolved, reverted or dismissed; by default `open`.
+        """
+        ledger = self.writer.record_writer.is_operator
+        return conflicts(self.space, self.writer.places(), statuses or (OPEN,), ledger=ledger)
+
+    def consequences(self, record: str) -> list[str]:
+        """Say what a memory superseded by what it claims, and in which conflict it is, one line each."""
+        row = self.space.records.find(record)
+        if row is None:
+            return []
+        events = [event for event in self.space.collapses.of_winner(row["id"], STANDING) if not event.brought]
+        fallen = {
+            item["id"]: item["uid"] for item in self.space.records.rows([event.loser for event in events])
+        }
+        lines = [
+            f"{fallen[event.loser]} is superseded: sb memory revert {event.uid} takes that back"
+            for event in events
+        ]
+        conflict = self.space.claims.contested(row["id"])
+        return [
+            *lines,
+            *([f"another memory contradicts it: sb memory conflicts show {conflict}"] if conflict else []),
+        ]
+
+    def conflict(self, conflict: str) -> Conflict:
+        """Show one conflict with both sides; raises NotFoundError if none of that id is in view."""
+        ledger = self.writer.record_writer.is_operator
+        return find_conflict(self.space, conflict, self.writer.places(), ledger=ledger)
+
+    def report_conflict(self, first: str, second: str) -> Conflict:
+        """Open a conflict between two memories, as a person or a model judges; neither is superseded by that.
+
+        Raises:
+            NotFoundError: one of them is not there. DeniedError: this agent may not write there. ValueError: they do not stand
+                in one scope, for the same readers.
+        """
+        earlier, later = self._changeable_row(first), self._changeable_row(second)
+        if earlier["id"] == later["id"] or earlier["place"] != later["place"]:
+            raise ValueError(f"{first} and {second} are not two memories of one scope")
+        keeper = self.writer.record_writer
+        keeper.check_right(later["place"])
+        with self.space.database.write() as execute:
+            uid = relate_contradiction(keeper, execute, earlier, later, OPEN)
+        return self.conflict(uid)
+
+    def resolve_conflict(self, conflict: str, winner: str, reason: str) -> Conflict:
+        """Settle a conflict: one side stands, and the others are superseded as by `correct`.
+
+        Args:
+            winner: the id of the side that holds, or `both` if they do not exclude each other.
+
+        Raises:
+            NotFoundError: no such conflict is in view. CheckFailed: it is settled already. DeniedError: this agent is not
+                trusted more than who wrote what would fall. ValueError: no such side, or no reason.
+        """
+        self.writer.masked.clear()
+        found = resolve(self.writer.record_writer, conflict, winner, reason, self.writer.places())
+        return self.conflict(found.uid)
+
+    def revert_conflict(self, conflict: str, reason: str = "") -> Conflict:
+        """Take the settlement of a conflict back, so that it is open again; raises as `revert` does."""
+        self.writer.masked.clear()
+        found = take_back(self.writer.record_writer, conflict, reason, self.writer.places())
+        return self.conflict(found.uid)

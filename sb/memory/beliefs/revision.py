@@ -240,7 +240,7 @@ def replace(keeper: RecordWriter, loser: Row, winner: Row, reason: str) -> str:
 
 def released(keeper: RecordWriter, execute: Execute, winner: Row) -> None:
     """Do what waited for a record that a person has released; what it was to replace may be gone by now."""
-    for event in keeper.space.collapses.pending(winner["id"]):
+    for event in keeper.space.collapses.of_winner(winner["id"]):
         loser = keeper.space.records.row(event.loser)
         if loser is None or loser["state"] != ACTIVE:
             keeper.space.collapses.settle(

@@ -23,6 +23,7 @@ from sb.log.event import Subject
 from sb.log.event_log import EventLog, LogWrite
 from sb.memory.beliefs.echoes import settle_echoes
 from sb.memory.beliefs.revision import released
+from sb.memory.beliefs.settling import settle_claims
 from sb.memory.decay import state_of
 from sb.memory.masking import masked_text
 from sb.memory.quarantine.holding import HOLD, sources_of
@@ -193,6 +194,7 @@ class Quarantine:
                 if now is not None and now["state"] == ACTIVE:
                     released(writer, write.execute, now)
                     settle_echoes(writer, write.execute, [now])
+                    settle_claims(writer, write.execute, [now], collapse=False)
         return Decided(SAFE, tuple(item.id for item in items), merged=tuple(merged))
 
     def purge(self, items: Sequence[Held], *, by: Decider, reason: str) -> Decided:
@@ -219,7 +221,7 @@ class Quarantine:
         with self._log.write() as write:
             for item in items:
                 row = self._uncertain(item.id)
-                if not self._space.collapses.pending(row["id"]):
+                if not self._space.collapses.of_winner(row["id"]):
                     raise NotFoundError(
                         f"memory {item.id} corrects nothing", "sb quarantine purge, or release"
                     )
@@ -230,7 +232,7 @@ class Quarantine:
     def _settle(self, write: LogWrite, row: Row, operation: str, by: Decider, reason: str) -> None:
         """Let a record wait no longer, nor what it was to correct."""
         now = self._space.clock.now()
-        for event in self._space.collapses.pending(row["id"]):
+        for event in self._space.collapses.of_winner(row["id"]):
             self._space.collapses.settle(write.execute, event.id, DISMISSED, now, by.name)
         why = masked_text(reason, {})
         self._space.records.note(write.execute, [row["id"]], actor=by.name, operation=operation, reason=why)
@@ -278,7 +280,7 @@ class Quarantine:
             replaces={
                 item["uid"]: item["text"]
                 for item in self._space.records.rows(
-                    [event.loser for event in self._space.collapses.pending(row["id"])]
+                    [event.loser for event in self._space.collapses.of_winner(row["id"])]
                 )
             },
         )

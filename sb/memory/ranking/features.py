@@ -73,9 +73,17 @@ def lex(counted: Counted) -> Values:
     own, before, before2 = counted.own, counted.before, counted.before2
     frequency = counted.exact[own] + 0.4 * counted.exact[before] + 0.3 * counted.exact[before2]
     length = counted.length[own] + counted.length[before] + counted.length[before2]
-    norm = _K1 * (1 - _B + _B * length / counted.mean_window)[:, None]
-    found = _sum(counted.worth * frequency * (_K1 + 1) / (frequency + norm))
-    return np.asarray(found / (found.max(initial=0.0) or 1.0))
+    return _bm25(counted, frequency, length / counted.mean_window)
+
+
+def several(counted: Counted) -> Values:
+    """BM25 of the text alone, as a share of the best candidate's, if the question names two things or more.
+
+    Names are like each other, so that by similarity a text on others of the same kind comes before one on these.
+    """
+    if not counted.query.several:
+        return np.zeros(len(counted.spoken))
+    return _bm25(counted, counted.exact[counted.own], counted.length[counted.own] / counted.mean_length)
 
 
 @_once
@@ -179,6 +187,7 @@ FEATURES: dict[str, Feature] = {
         passage,
         dense,
         lex,
+        several,
         vec,
         session_match,
         session_vec,
@@ -195,6 +204,15 @@ FEATURES: dict[str, Feature] = {
         role,
     )
 }
+
+
+def _bm25(
+    counted: Counted, frequency: NDArray[np.floating[Any]], length: NDArray[np.floating[Any]]
+) -> Values:
+    """BM25 as a share of what the best candidate has; `length` is that of each text, as a share of the mean."""
+    norm = _K1 * (1 - _B + _B * length)[:, None]
+    found = _sum(counted.worth * frequency * (_K1 + 1) / (frequency + norm))
+    return np.asarray(found / (found.max(initial=0.0) or 1.0))
 
 
 def _sum(values: NDArray[np.floating[Any]]) -> Values:

@@ -24,6 +24,7 @@ _DATE = re.compile(
 _ISO_DATE = re.compile(r"\b(?P<year>(?:19|20)\d\d)-(?P<month>0[1-9]|1[0-2])(?:-(?P<day>[0-3]\d))?\b")
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _AMBIGUOUS = ("may", "march")
+_NAME = re.compile(r"(?<=[a-z,] )[A-ZÀ-Þ]\w[^\s,;]*(?: [A-ZÀ-Þ\d][^\s,;]*)*")  # capitals in a row are one
 _NO_ROLES: Mapping[str, str] = MappingProxyType({})
 
 
@@ -42,6 +43,7 @@ class Query:
         years: the years it names.
         role: whom it is about, the user ("I") or the assistant ("you"); "" for neither.
         users: the speakers who are users.
+        several: whether it names two things or more.
     """
 
     text: str
@@ -54,6 +56,7 @@ class Query:
     years: frozenset[int] = frozenset()
     role: str = ""
     users: frozenset[str] = frozenset()
+    several: bool = False
 
     def terms(self, *, spoken: bool) -> tuple[str, ...]:
         """The words to look for in rows that carry a speaker (`spoken`), or in others.
@@ -93,6 +96,7 @@ def understand(text: str, speakers: Iterable[str] = (), roles: Mapping[str, str]
         years,
         meant(text, {speaker: known[speaker] for speaker in of_speakers}),
         frozenset(speaker for speaker, role in known.items() if role == USER),
+        len(_NAME.findall(text)) > 1,
     )
 
 

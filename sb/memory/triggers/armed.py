@@ -12,16 +12,18 @@ from sb.store.database import Database
 from sb.store.records.places import Execute
 
 IGNORED_AFTER_S = 3_600.0  # a session that was shown a trigger may yet come to it
+IGNORED_BEFORE_RETIREMENT = 3
 _SESSION_S = 86_400.0  # a confirmation does not say in which session it was given
 _MOST_TRIED = 200  # of those that share a key with a situation, the best first
 
 
 class Fitting(NamedTuple):
-    """A trigger that fits: its record's number, what it is matched by, and how well."""
+    """A trigger or lesson that fits: its record's number, what it is matched by, and how well."""
 
     record: int
     spec: Spec
     score: float
+    kind: str = "trigger"
 
 
 def unprepared(database: Database) -> list[int]:
@@ -37,25 +39,31 @@ def inert(database: Database) -> frozenset[int]:
 def prepare(execute: Execute, record: int, spec: Spec, keys: Mapping[str, float]) -> None:
     """Store what a trigger is matched by, unless it has changed meanwhile."""
     text = orjson.dumps(spec).decode()
-    done = execute("UPDATE triggers SET spec = ? WHERE record = ? AND spec IS NULL", (text, record))
+    sql = "UPDATE triggers SET spec = ?, expires = ? WHERE record = ? AND spec IS NULL"
+    done = execute(sql, (text, spec.get("expires"), record))
     if done.rowcount:
         for key, weight in keys.items():
             execute("INSERT INTO trigger_keys (key, record, weight) VALUES (?, ?, ?)", (key, record, weight))
 
 
-def fitting(database: Database, situation: Situation, least: float = LEAST_WORDS) -> list[Fitting]:
-    """The triggers that fit a situation, the best first; snoozed and expired ones among them.
+def fitting(
+    database: Database, situation: Situation, least: float = LEAST_WORDS, kind: str = ""
+) -> list[Fitting]:
+    """The triggers and lessons that fit a situation, the best first; snoozed and expired ones among them.
 
     Args:
-        least: share of their words that has to be there.
+        least: share of their words that has to be there. kind: only these.
     """
     rows = database.query(
-        "SELECT t.record, t.spec FROM trigger_keys AS k JOIN triggers AS t ON t.record = k.record"
-        " WHERE k.key IN (SELECT value FROM json_each(?))"
+        "SELECT t.record, t.spec, t.kind FROM trigger_keys AS k JOIN triggers AS t ON t.record = k.record"
+        " WHERE k.key IN (SELECT value FROM json_each(?)) AND ? IN ('', t.kind)"
         " GROUP BY k.record HAVING sum(k.weight) >= ? ORDER BY sum(k.weight) DESC, k.record DESC LIMIT ?",
-        (orjson.dumps(sorted(set(situation.keys()))).decode(), least - 1e-9, _MOST_TRIED),
+        (orjson.dumps(sorted(set(situation.keys()))).decode(), kind, least - 1e-9, _MOST_TRIED),
     )
-    scored = [Fitting(record, spec := orjson.loads(text), score(spec, situation)) for record, text in rows]
+    scored = [
+        Fitting(record, spec := orjson.loads(text), score(spec, situation), kind_)
+        for record, text, kind_ in rows
+    ]
     found = [item for item in scored if item.score >= least - 1e-9 and item.score > 0]
     return sorted(found, key=lambda item: (-item.score, -item.record))
 
@@ -101,3 +109,19 @@ def showings(database: Database, records: Iterable[int], now: float) -> dict[int
         record: (count, ignored)
         for record, count, ignored in database.query(sql, (now - IGNORED_AFTER_S, _SESSION_S, listed))
     }
+
+
+def ignored(database: Database, now: float) -> list[int]:
+    """The triggers and lessons that are proposed for retirement, the newest first."""
+    sql = (
+        "SELECT s.record FROM trigger_showings AS s JOIN triggers AS t ON t.record = s.record WHERE s.heeded = 0"
+        " GROUP BY s.record HAVING count(*) >= ? ORDER BY s.record DESC"
+    )
+    found = [number for (number,) in database.query(sql, (IGNORED_BEFORE_RETIREMENT,))]
+    counts = showings(database, found, now) if found else {}
+    return [number for number in found if counts[number][1] >= IGNORED_BEFORE_RETIREMENT]
+
+
+def keep(execute: Execute, record: int) -> None:
+    """Count anew how often a trigger or lesson is ignored: somebody looked, and keeps it."""
+    execute("UPDATE trigger_showings SET heeded = 1 WHERE record = ?", (record,))

@@ -15,7 +15,7 @@ from sb.base.text import plain, shorten
 from sb.base.values.frozen import frozen
 from sb.memory.ranking.terms import STOP_WORDS, stem, words
 
-PARTS = ("words", "entity", "task", "path", "tool", "error")
+PARTS = ("words", "entity", "task", "path", "tool", "error", "call")
 LONGEST_PART, LONGEST_ACTION = 300, 500  # characters
 LEAST_WORDS = (
     0.43  # of a precondition's words, by rarity; fitted on one half of evals/triggers, judged on the other
@@ -23,6 +23,11 @@ LEAST_WORDS = (
 LEAST_ERROR = 0.75  # of an error's words: numbers and paths in it differ from one time to the next
 _MOST_WORDS = 400  # of a situation
 _NO_WORD = "[*?./\\[\\]{}!-]+"
+_TOKEN = re.compile(r"[^\s'\"`;|&<>()]+")
+_ROUTE = re.compile(
+    r"^\s*(?:cd\s+[^\s;&|]+\s*(?:&&|;)\s*|timeout\s+(?:-\S+\s+)*\d\S*\s+|time\s+|nohup\s+)+"
+)  # where a command is run
+_VIEW = re.compile(r"(?:\s*2>&1|\s*\|\s*(?:tail|head)\b[^|;&]*)+\s*$")  # how much of its output is read
 Rarity = Callable[[str], float]
 Spec = dict[str, Any]
 
@@ -34,6 +39,7 @@ class Situation:
     Args:
         text: the words of a query, or of a call with its purpose. task: what the session is about.
         paths: files that a call reads or changes. tool: of a call. error: that a call ended with.
+        call: the call in one line, by which it is known when it is tried again.
     """
 
     text: str = ""
@@ -41,8 +47,10 @@ class Situation:
     paths: tuple[str, ...] = ()
     tool: str = ""
     error: str = ""
+    call: str = ""
     is_call: bool = False
     _stems: dict[str, frozenset[str]] = field(default_factory=dict, compare=False, repr=False)
+    _call_key: list[str] = field(default_factory=list, compare=False, repr=False)
 
     def stems(self, part: str) -> frozenset[str]:
         """The stems of a part, made once."""
@@ -52,11 +60,19 @@ class Situation:
             self._stems[part] = frozenset(map(stem, words(texts[part])[:_MOST_WORDS]))
         return self._stems[part]
 
+    def call_key(self) -> str:
+        """The key of the call, made once."""
+        if not self._call_key:
+            self._call_key.append(call_key(self.call))
+        return self._call_key[0]
+
     def keys(self) -> Iterator[str]:
         """The keys under which triggers that may fit are stored."""
         yield from self.stems("entity")
         for part in ("task", "error") if self.task or self.error else ():
             yield from (f"{part}:{item}" for item in self.stems(part))
+        if self.call:
+            yield self.call_key()
         if self.tool:
             yield from (f"tool:{self.tool.casefold()}", "tool:*")
         for path in self.paths:
@@ -86,6 +102,9 @@ def checked(precondition: str | Mapping[str, str]) -> dict[str, str]:
         if name in ("path", "tool"):
             if not re.sub(_NO_WORD, "", value):
                 raise ValueError(f"precondition: {name} {value!r} fits everything; name a part of it")
+        elif name == "call":
+            if not any(re.sub(_NO_WORD, "", token) for token in call_tokens(value)):
+                raise ValueError(f"precondition: call {value!r} fits everything; give the call")
         elif not _content(value):
             raise ValueError(
                 f"precondition: {name} {shorten(value, 40)!r} has no word that tells situations apart"
@@ -111,6 +130,9 @@ def prepared(parts: Mapping[str, str], rarity: Rarity) -> tuple[Spec, dict[str, 
             weights = {stem(word): rarity(word) for word in _content(parts[name])}
             total = sum(weights.values())
             spec[name] = {item: weight / total for item, weight in weights.items()}
+    if "call" in parts:
+        spec["call"] = call_key(parts["call"])
+        return spec, {spec["call"]: 1.0}
     for name in (
         "path",
         "error",
@@ -146,6 +168,10 @@ def score(spec: Spec, situation: Situation) -> float:
         return 0.0
     if "entity" in parts and not spec["entity"].keys() <= situation.stems("entity"):
         return 0.0
+    if "call" in parts and (
+        spec["call"] != situation.call_key() or spec.get("worked") == bare_call(situation.call)
+    ):
+        return 0.0
     for name, least in (("error", LEAST_ERROR), ("task", LEAST_WORDS)):
         if name in parts and _share(spec[name], situation.stems(name)) < least:
             return 0.0
@@ -172,6 +198,27 @@ def _segments_fit(wanted: list[str], parts: list[str]) -> bool:
         if not reached:
             return False
     return len(parts) in reached
+
+
+def bare_call(line: str) -> str:
+    """A call's line without where it is run, how long it may take, and how much of its output is read."""
+    return " ".join((_VIEW.sub("", _ROUTE.sub("", line)) or line).split())
+
+
+def call_tokens(line: str) -> frozenset[str]:
+    """The tokens of a call."""
+    return frozenset(token.removeprefix("./") for token in _TOKEN.findall(bare_call(line))) - {""}
+
+
+def call_key(line: str) -> str:
+    """The key of a call: the same where it is tried again, in whatever order its tokens are."""
+    return f"call:{' '.join(sorted(call_tokens(line)))}"
+
+
+def overlap(one: str, other: str) -> float:
+    """The share of the tokens of two calls that both have."""
+    first, second = call_tokens(one), call_tokens(other)
+    return len(first & second) / len(first | second) if first or second else 0.0
 
 
 def _share(wanted: Mapping[str, float], there: Iterable[str]) -> float:

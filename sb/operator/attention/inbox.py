@@ -56,9 +56,10 @@ _COUNTED = {
     "kill": "kills",
 }
 _REVIEWS = {
-    ReviewKind.CONFLICT: ("conflict", "conflicts between copies"),
+    ReviewKind.CONFLICT: ("conflict", "conflicting memories"),
     ReviewKind.QUARANTINE: ("quarantine", "quarantined memories"),
     ReviewKind.SUGGESTED: ("suggestion", "suggested memories"),
+    ReviewKind.IGNORED: ("ignored", "ignored triggers and lessons"),
 }
 _WAITING_CONTRACTS = (BaselineStatus.NEW, BaselineStatus.CHANGED, BaselineStatus.UNREADABLE)
 _LONGEST_LABEL = 80  # characters
@@ -68,7 +69,7 @@ class Waiting(NamedTuple):
     """One thing that waits for a person, as lists of many rank, group and filter it; `describe` has its words.
 
     Args:
-        kind: request, unknown, reversal, contract, quarantine, conflict, suggestion or kill.
+        kind: request, unknown, reversal, contract, quarantine, conflict, suggestion, ignored or kill.
         reference: the id under which it is found. key: as `Need.key`.
         group: the same for alike ones. label: of all of that group.
         number: of a request.
@@ -151,7 +152,7 @@ class InboxReader:
     def __init__(self, log: EventLog) -> None:
         self._log = log
         self._queue = ApprovalQueue(log)
-        self._review = ReviewQueue(log.database)
+        self._review = ReviewQueue(log.database, log.clock)
         self._requests: dict[int, Waiting] = {}
         self._reviews: dict[str, Waiting] = {}
         self._calls: dict[str, dict[str, Any]] = {}
@@ -368,7 +369,7 @@ def _review(item: ReviewItem) -> Waiting:
     from sb.present.memories import reviewed_text  # with memory's modules, which requests alone do not need
 
     kind, label = _REVIEWS[item.kind]
-    tier = READS if item.kind is ReviewKind.SUGGESTED else WRITES
+    tier = READS if item.kind in (ReviewKind.SUGGESTED, ReviewKind.IGNORED) else WRITES
     stake = Stake(kind, tier, since=int(item.at * MICROSECONDS))
     agent = str(item.record["agent"] or "")
     group, text = f"{kind}\n{item.stack}", reviewed_text(item)

@@ -75,6 +75,12 @@ class SpokenFields(Fields, total=False):
     speaker: str | None
 
 
+class FactFields(SpokenFields, total=False):
+    """The same of a `Fact`."""
+
+    claim: str
+
+
 class EntityFields(Fields, total=False):
     """The same of an `EntityRecord`."""
 
@@ -93,11 +99,16 @@ class Event(Remembered):
 
 @mutable
 class Fact(Remembered):
-    """Something known, of one of nine categories."""
+    """Something known, of one of nine categories.
+
+    Args:
+        claim: the key of what it claims, such as `Alice · role`; by default it is read from the text.
+    """
 
     content: str
     category: str = "project"
     speaker: str | None = None
+    claim: str = ""
 
 
 @mutable
@@ -153,10 +164,19 @@ class Trigger(Remembered):
 
 @mutable
 class Lesson(Remembered):
-    """A lesson from a failure."""
+    """A lesson from a failure, shown at the call that it is about.
+
+    Args:
+        cause: how that call ended. conditions: the parts of a precondition, as triggers have them.
+        worked: the call that worked in its place. worked_call: its id in the log.
+    """
 
     content: str
     cause: str | None = None
+    status: str = "active"
+    conditions: dict[str, Any] | None = None
+    worked: str | None = None
+    worked_call: str | None = None
 
 
 @mutable

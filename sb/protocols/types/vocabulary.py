@@ -81,6 +81,7 @@ EVENT_TYPES = _words(
 )
 ENTITY_TYPES = _words("agent concept document event location organization person project service tool")
 TRIGGER_STATUSES = _words("pending fired retired expired snoozed")
+LESSON_STATUSES = _words("active settled retired")
 
 BELIEF_TYPES = _words(
     "assumption causal constraint evaluative fact factual hypothesis learned model observation opinion pattern"

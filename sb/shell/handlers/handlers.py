@@ -13,7 +13,7 @@ from sb.shell.handlers.interpreters import by_arguments, django, eval_, interpre
 from sb.shell.handlers.own_servers import requests
 from sb.shell.handlers.scripts import awk, database, redis, sed, sqlite
 from sb.shell.handlers.wrapping import alias, env, exec_, find, kill, nix, pkill, trap, wrapped, xargs
-from sb.shell.parsing.words import compiled, display, is_literal
+from sb.shell.parsing.words import QUESTION, STAR, compiled, display, is_literal
 from sb.shell.places.moving import cd
 from sb.shell.programs.facts import WRAPPERS, texts
 from sb.shell.programs.rules import (
@@ -195,6 +195,22 @@ def _operators(judge: Judge, what: str) -> Finding:
     return Finding(NETWORK, f"sb {what}: operator command")
 
 
+_DELETES_WITH = frozenset(("-f", "-g", "--force", "--glob", "--verbose", "-v", "--preserve-root"))
+
+
+def deletion(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
+    """Judge `rimraf` and its like as `rm -rf` of the same paths; patterns in quotes are its own."""
+    options = {word for word in arguments if word[:1] == "-" and word != "--"}
+    found = rule_finding(name, arguments) or QUIET
+    if options - _DELETES_WITH:
+        return found
+    paths = [word.replace("*", STAR).replace("?", QUESTION) for word in arguments if word[:1] != "-"]
+    removed = judge.command(["rm", "-rf", "--", *paths], stdin)
+    return (
+        found if removed.rank == DESTROY else Finding(NETWORK, f"{name}: runs a program that deletes files")
+    )
+
+
 def crontab(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
     """Judge `crontab`: listing is harmless, the rest changes scheduled commands."""
     return QUIET if arguments == ["-l"] else rule_finding(name, arguments) or QUIET
@@ -223,6 +239,7 @@ _BY_NAME: dict[str, Handler] = {
             container,
             crontab,
             database,
+            deletion,
             django,
             env,
             eval_,

@@ -78,7 +78,7 @@ def stays_here(name: str, arguments: Sequence[str]) -> bool:
     if set(options.values) - names or not all(map(is_literal, arguments)):
         return False
     # Methods, of which a variable may have several, are no addresses; of HTTPie what follows the address is sent.
-    rest = [word for word in options.rest if not compiled("[A-Z]{3,7}|delete").fullmatch(word)]
+    rest = [word for word in options.rest if not compiled(r"[A-Z]{3,7}(?: [^/.:@]*)?|delete").fullmatch(word)]
     rest = rest if name in _PLAIN else rest[:1]
     return bool(rest) and all(map(_is_own, rest))
 

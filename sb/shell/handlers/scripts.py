@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sb.shell.handlers.interpreters import inspect_code, written_input
-from sb.shell.handlers.sql import sql
+from sb.shell.handlers.sql import of_file, sql
 from sb.shell.parsing.nodes import Unparsed
 from sb.shell.parsing.words import UNKNOWN, compiled, display, is_literal
 from sb.shell.programs.facts import lists
@@ -205,6 +205,11 @@ def _perhaps_a_command(judge: Judge, text: str) -> Finding:
 # --- databases
 
 
+_FORMATS = frozenset(
+    "-batch -bail -csv -json -header -noheader -line -list -column -box -table -echo".split()
+)
+
+
 def sqlite(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
     """Judge the client of a local database file."""
     positions = operands(
@@ -213,6 +218,10 @@ def sqlite(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findi
     texts = [arguments[at] for at in positions[1:]]
     texts += [arguments[at + 1] for at, word in enumerate(arguments[:-1]) if word in ("-cmd", "--cmd")]
     stdin = written_input(judge, stdin)
+    plain = {word for word in arguments if word[:1] == "-"} <= _FORMATS and not any(
+        line.lstrip().startswith(".") for text in texts for line in text.split("\n")
+    )
+    path = arguments[positions[0]] if positions and texts and plain else ""
     if not texts:
         texts = [stdin.text] if stdin.kind == "text" else []
     if not texts and stdin.kind != "none":
@@ -224,11 +233,9 @@ def sqlite(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findi
             inspect_code(judge, text),
             *(_dot(judge, name, line.strip()) for line in text.split("\n") if line.strip().startswith(".")),
         )
+        statements = "\n".join(line for line in text.split("\n") if not line.strip().startswith("."))
         found = highest(
-            found,
-            sql(
-                "\n".join(line for line in text.split("\n") if not line.strip().startswith(".")), name, found
-            ),
+            found, of_file(judge, path, statements, name) if path else sql(statements, name, found)
         )
         if "load_extension" in text or "edit(" in text or "fts3_tokenizer" in text:
             found = highest(found, Finding(NETWORK, f"{name}: loads code"))

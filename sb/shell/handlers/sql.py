@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from sb.shell.parsing.words import UNKNOWN, compiled, is_literal
-from sb.shell.programs.rules import DESTROY, WRITE, Finding, highest
+from sb.shell.programs.rules import DESTROY, QUIET, WRITE, Finding, highest
+
+if TYPE_CHECKING:
+    from sb.shell.judge import Judge
 
 _SQL_QUIET = r"--[^\n]*|/\*.*?(?:\*/|\Z)|'(?:[^']|'')*(?:'|\Z)|\"[^\"]*(?:\"|\Z)"
+# The name under which a loss in one file of SQLite is asked about, and statements that reach another one.
+OF_SQLITE, _IN_MEMORY, _LEAVES = "sqlite:", ":memory:", r"(?im)\b(?:attach|load_extension|writefile)\b|^\s*\."
 _SQL_WORD, _SQL_NO_WORD = r"[a-z_]+", r"\W"
 # What ends a condition, and a column that is compared with itself.
 _ENDS = r"\b(?:returning|order\s+by|limit|on\s+conflict)\b"
@@ -47,6 +53,22 @@ def sql(text: str, name: str, floor: Finding) -> Finding:
         ):
             found = highest(found, Finding(WRITE, f"{name} {words[0].upper()}: changes data"))
     return found
+
+
+def of_file(judge: Judge, path: str, text: str, name: str) -> Finding:
+    """Judge statements for a file of SQLite: what they destroy is in it alone, unless they name another one.
+
+    Args:
+        path: of the file, as the line writes it.
+    """
+    found = sql(text, name, QUIET)
+    if found.rank != DESTROY or not (is_literal(text) and is_literal(path)) or compiled(_LEAVES).search(text):
+        return found
+    if path != _IN_MEMORY:
+        places = judge.paths.now(path)
+        if path.startswith("file:") or len(places) != 1 or not judge.comes_back((OF_SQLITE, *places)):
+            return found
+    return Finding(WRITE, found.reason)
 
 
 def _placeholder(quoted: re.Match[str]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from sb.shell.credentials.texts import is_login_header
-from sb.shell.handlers.sql import sql
+from sb.shell.handlers.sql import of_file, sql
 from sb.shell.inline.effects import PLACING, Effects, given_input, unknown_code
 from sb.shell.inline.python_values import Values
 from sb.shell.parsing.words import UNKNOWN, is_literal
@@ -211,7 +211,9 @@ class _Code:
         elif method in ("execute", "executescript", "executemany") and call.args:
             text = self._values.text(call.args[0])
             if is_literal(text):
-                self.effects.note(sql(text, f"{self._interpreter} {method}", QUIET))
+                name = f"{self._interpreter} {method}"
+                file = self._file_of_sqlite(value)
+                self.effects.note(of_file(self._judge, file, text, name) if file else sql(text, name, QUIET))
         elif method == "delete" and self._is_of_rows(value):
             self.effects.note(Finding(DESTROY, f"{self._interpreter} {method}: deletes rows"))
         elif method in _DESTROYS:
@@ -265,6 +267,20 @@ class _Code:
         return depth < _LONGEST_CHAIN and any(
             self._is_of_a_cloud(origin, depth + 1) for origin in given[:_MOST_ORIGINS]
         )
+
+    def _file_of_sqlite(self, value: ast.expr, depth: int = 0) -> str:
+        """The database of a connection of `sqlite3`, or of its cursor; "" where it is not known, or may be another's."""
+        if isinstance(value, ast.Call):
+            if self._values.name(value.func) == "sqlite3.connect":
+                return self._argument(value, 0, "database")
+            chained = isinstance(value.func, ast.Attribute) and value.func.attr in ("cursor", "execute")
+            given = [value.func.value] if chained and isinstance(value.func, ast.Attribute) else []
+        else:
+            given = list(self._values.given(value))
+        files = (
+            {self._file_of_sqlite(origin, depth + 1) for origin in given} if depth < _LONGEST_CHAIN else set()
+        )
+        return files.pop() if len(files) == 1 else ""
 
     def _made(self, value: ast.expr) -> list[ast.Call]:
         """The calls that made an object."""

@@ -62,6 +62,7 @@ TRAITS = {
     "runs_arguments": "its arguments, or input, are commands",
     "runs_as_module": "python -m runs it as the program of that name",
     "runs_code": "an interpreter of code in the line",
+    "runs_for_help": "runs code that the project names, whatever it is asked for",
     "runs_lines": "runs command lines that it reads",
     "searches_folders": "searches all files of a folder",
     "searches_text": "searches files for a pattern, which is its first operand",

@@ -144,6 +144,8 @@ def _at(table: Table, program: str, arguments: Sequence[str], positions: Sequenc
     if key in table.previews and _only_says(table.previews[key], rest):
         return Finding(NETWORK, f"{key}: only prints what it would do")
     if "--help" in arguments or "--version" in arguments[:1]:
+        if program in having("runs_for_help"):
+            return Finding(NETWORK, f"{program}: runs code of the project, also to print its help")
         return Finding(READ, f"{program}: prints its help")
     if key in table.verbs:
         reason, verbs = table.verbs[key]

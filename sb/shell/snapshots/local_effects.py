@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sb.shell.parsing.words import is_literal
+from sb.shell.parsing.words import STAR, compiled, is_literal
 from sb.shell.programs.facts import having
 
 FILE_TOOLS = having("file_tool")
@@ -16,6 +16,8 @@ OF_GIT = frozenset(
     "add am apply branch checkout cherry-pick clean commit diff log ls-files merge mv rebase reset restore revert rev-parse rm show stash status "
     "switch tag".split()
 )
+# A relative path without `..` or a hidden name, whose last part is a name or an ending.
+_NAMES_BELOW = rf"(?:(?:[\w@+-][\w.@+-]*|{STAR})/)*(?:{STAR}\.)?\w[\w@+-]*(?:\.[\w.]*\w)?"
 _SUBTREES = ("-r", "-R", "--recursive")
 
 
@@ -23,7 +25,7 @@ def harms_files_alone(commands: Sequence[tuple[str, ...]]) -> bool:
     """True if every command of a line only creates, changes or deletes files, refs and branches.
 
     A recursive deletion of a folder that is known only when the line runs is not among them: it may be any folder, with
-    all that no tree holds.
+    all that no tree holds. A pattern in the line's folder that ends in a name is, such as `packages/*/dist`.
 
     Args:
         commands: programs with their arguments, in expanded words, as the judge of the line gives them.
@@ -41,7 +43,7 @@ def is_of_files(argv: Sequence[str]) -> bool:
     if name == "git":
         return _subcommand(argv) in OF_GIT
     if name == "rm" and any(_is_recursive(word) for word in argv[1:]):
-        return all(map(is_literal, argv[1:]))
+        return all(is_literal(word) or compiled(_NAMES_BELOW).fullmatch(word) for word in argv[1:])
     return name in FILE_TOOLS
 
 

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from sb.base.values.references import full_one
 from sb.errors import NotFoundError
+from sb.memory.beliefs.conflicts import SYNC, Conflict, Side
 from sb.memory.masking import masked_text
 from sb.memory.writer import Batch, Inserter, Writer
 from sb.protocols.types import SyncConflict
@@ -19,6 +20,7 @@ from sb.stack.sync.feed import Feed
 from sb.stack.sync.merge import compare
 from sb.stack.sync.receive import ACTOR, Receiver, with_parts
 from sb.stack.views import VIEWS, to_view
+from sb.store.database import Database
 from sb.store.records.columns import QUARANTINED, SUPERSEDED, Row
 from sb.store.records.places import Execute
 from sb.store.records.rows import content, from_row, to_moment
@@ -258,3 +260,27 @@ def _retired(change: Change) -> Change:
     parts = {name: value for name, value in change.parts.items() if name != KEYED}
     parts[STANDING] = {**parts[STANDING], "state": SUPERSEDED}
     return dataclasses.replace(change, parts=parts, dots={**change.dots, STANDING: NEW, KEYED: NEW})
+
+
+def conflicting_stacks(database: Database) -> list[str]:
+    """The stacks with open conflicts between copies."""
+    return [
+        name
+        for (name,) in database.query(
+            "SELECT DISTINCT p.stack FROM sync_conflicts AS c JOIN records AS r ON r.id = c.record"
+            " JOIN places AS p ON p.id = r.place WHERE c.resolution = '' ORDER BY p.stack"
+        )
+    ]
+
+
+def as_conflict(found: SyncConflict) -> Conflict:
+    """A conflict between copies, in the form of the one list of conflicts."""
+    sides = tuple(
+        Side(name, text or "erased", str(version.get("agent_id") or ""), source, 0.0)
+        for name, text, version, source in (
+            ("local", found.local_summary, found.local_version, "this copy"),
+            ("remote", found.cloud_summary, found.cloud_version, found.source or "the other copy"),
+        )
+    )
+    what = ", ".join(name.removeprefix("fields.") for name in found.differing)
+    return Conflict(found.id, SYNC, "open", what, 0.0, sides, found.source or "")

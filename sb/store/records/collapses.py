@@ -117,9 +117,9 @@ class CollapseStore:
         )
         return [CollapseEvent(*row) for row in rows]
 
-    def pending(self, winner: int) -> list[CollapseEvent]:
-        """The events that wait for a winner's release."""
-        rows = self._database.query(f"{_EVENT} WHERE c.winner = ? AND c.status = 'pending'", (winner,))
+    def of_winner(self, winner: int, status: str = PENDING) -> list[CollapseEvent]:
+        """The events of a winner, by default those that wait for its release."""
+        rows = self._database.query(f"{_EVENT} WHERE c.winner = ? AND c.status = ?", (winner, status))
         return [CollapseEvent(*row) for row in rows]
 
     def uid(self, number: int | None) -> str:

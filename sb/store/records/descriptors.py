@@ -64,7 +64,14 @@ _OF_BRAINS = (
         category="status",
         words={"status": words.TRIGGER_STATUSES},
     ),
-    Descriptor("lesson", types.Lesson, ("content", "cause"), half_life_days=180),
+    Descriptor(
+        "lesson",
+        types.Lesson,
+        ("content", "cause"),
+        category="status",
+        words={"status": words.LESSON_STATUSES},
+        half_life_days=180,
+    ),
     Descriptor(
         "handoff",
         types.Handoff,

@@ -6,7 +6,11 @@ import os
 import shutil
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -81,6 +85,18 @@ def test_folder_that_was_replaced_is_held_no_more(confiner: Confiner, area: Path
     assert confiner.store.held_folders() == []
 
 
+@contextmanager
+def _begun(words: list[str], **options: Any) -> Iterator[None]:
+    """A process that has its words, which the kernel sets after it has closed what the program does not get."""
+    with subprocess.Popen(words, **options) as process:
+        try:
+            while not Path(f"/proc/{process.pid}/cmdline").read_bytes():
+                time.sleep(0.001)
+            yield
+        finally:
+            process.kill()
+
+
 def test_command_is_seen_while_it_is_about_to_begin(confiner: Confiner) -> None:
     program, state = bubblewrap.find(), confiner.store.folder
     sleep = shutil.which("sleep")  # as it stands under the words of the script, and of the starter
@@ -88,20 +104,17 @@ def test_command_is_seen_while_it_is_about_to_begin(confiner: Confiner) -> None:
     [options] = (state / "folders").rglob("options")
     with options.open("rb") as file:
         options.unlink()
-        with subprocess.Popen(["sb-confine", "60"], executable=sleep, stdin=file) as starting:
+        with _begun(["sb-confine", "60"], executable=sleep, stdin=file):
             assert beside.is_starting(state, program)
-            starting.kill()
     memory = os.memfd_create(beside.options_memory(str(state)))
-    with subprocess.Popen(["confine", "60"], executable=sleep, pass_fds=(memory,)) as starting:
+    with _begun(["confine", "60"], executable=sleep, pass_fds=(memory,)):
         assert beside.is_starting(state, program)
-        starting.kill()
     os.close(memory)
     assert not beside.is_starting(state, program)
     reader, writer = os.pipe()
     for folder, of_this_home in ((state, True), (state.parent / "other", False)):
         words = bubblewrap.starting(program, str(folder), reader)
-        with subprocess.Popen(words, pass_fds=(reader,)) as starting:
+        with _begun(words, pass_fds=(reader,)):
             assert beside.is_starting(state, program) == of_this_home
-            starting.kill()
     os.close(reader)
     os.close(writer)

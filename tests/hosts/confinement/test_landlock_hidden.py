@@ -12,9 +12,9 @@ from tests.hosts.confinement.test_landlock import Room, _needs_landlock, place
 
 __all__ = ["_needs_landlock", "place"]
 
-# Each process starts the next one and ends.
-HOPS = "import os, time; end = time.time() + 30; [os.fork() and os._exit(0) for _ in iter(lambda: time.time() < end and not os.path.exists('stop'), False)]"
-CLOSES_ITS_MEMORY = "import ctypes, time; ctypes.CDLL(None).prctl(4, 0); time.sleep(30)"
+# Each process starts the next one and ends. They last longer than the looks at them on a machine that is busy.
+HOPS = "import os, time; end = time.time() + 300; [os.fork() and os._exit(0) for _ in iter(lambda: time.time() < end and not os.path.exists('stop'), False)]"
+CLOSES_ITS_MEMORY = "import ctypes, time; ctypes.CDLL(None).prctl(4, 0); time.sleep(300)"
 
 
 @pytest.mark.parametrize("hidden", [HOPS, CLOSES_ITS_MEMORY], ids=["hops", "closes its memory"])

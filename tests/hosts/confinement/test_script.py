@@ -345,11 +345,31 @@ def test_call_sees_and_signals_nothing_outside_of_its_home(confiner: Confiner) -
 
 def test_processes_that_start_the_next_and_end_are_seen(confiner: Confiner) -> None:
     """At each moment there is one, and never the same."""
-    hop = "import os, time\nend = time.time() + 8\nwhile time.time() < end:\n    if os.fork(): os._exit(0)\n"
+    hop = "import os, time\nend = time.time() + 60\nwhile time.time() < end:\n    if os.fork(): os._exit(0)\n"
     (confiner.place.project / "hop.py").write_text(hop)
     confiner.call("python3 hop.py > /dev/null 2>&1 &")
-    assert all(confiner.store.is_alive() for _ in range(40))
+    until = time.monotonic() + 3
+    while time.monotonic() < until:
+        assert confiner.store.is_alive()
     confiner.store.end_all()
+
+
+@rows(
+    "looks, seen",
+    [
+        ([[]], False),
+        ([["7 runs"]], True),
+        # The second was not listed: it began after the list was made, and the first ended before it was looked at.
+        ([["7 500"], ["7 500", "8 runs"]], True),
+        ([["7 gone"], ["8 runs"]], True),
+        ([["7 500"]], False),
+        ([["7 gone"], ["8 gone"], ["9 gone"], ["10 gone"], ["11 gone"], ["12 gone"], ["13 gone"]], True),
+    ],
+)
+def test_look_at_processes_is_repeated_until_none_had_just_ended(looks: list[list[str]], seen: bool) -> None:
+    listings = iter(looks)
+    pairs = lambda: [(item.split()[0], item.split()[1]) for item in next(listings, looks[-1])]
+    assert processes.is_any(pairs) is seen
 
 
 def test_later_call_ends_the_server_of_an_earlier_one(confiner: Confiner) -> None:

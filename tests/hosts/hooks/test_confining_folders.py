@@ -89,3 +89,15 @@ def test_yes_to_a_worktree_holds_for_it_until_the_session_ends(apart: Host) -> N
     apart.tell("SessionEnd", reason="other")
     apart.session = "session-2"
     assert apart.before("Bash", command="echo x > ../hot/README.md").decision is Decision.ASK
+
+
+def test_first_call_of_a_session_in_a_linked_worktree_goes_on(apart: Host) -> None:
+    shutil.rmtree(apart.project / ".git")
+    git(apart.project, "init", "-q", "-b", "main")
+    git(apart.project, "commit", "-q", "--allow-empty", "-m", "begin")
+    tree = apart.project.parent / "hot"
+    git(apart.project, "worktree", "add", "-q", "../hot", "-b", "hot", "main")
+    linked = Host(apart.home, tree)
+    linked.tell("SessionStart", source="startup")
+    assert linked.before("Bash", command="python3 make.py") == HookVerdict()
+    assert linked.before("Bash", command="git commit -q --allow-empty -m a") == HookVerdict()

@@ -86,6 +86,17 @@ def test_key_that_a_person_agreed_to_in_a_longer_line_stays(repository: Host) ->
     assert value(repository.project, "core.hooksPath") == ".husky"
 
 
+def test_husky_asks_once_for_the_key_that_it_sets(repository: Host) -> None:
+    repository.configure("hooks: {approval: ask}\n")
+    for command in ("npx husky init", "npx --yes husky", "husky install"):
+        assert "sets core.hookspath=.husky" in repository.before("Bash", command=command).reason
+    assert repository.before("Bash", command="npx husky --version").reason == ""
+    assert repository.before("Bash", "t0", command="npx husky init").decision is Decision.ASK
+    git(repository.project, "config", "core.hooksPath", ".husky/_")
+    repository.after("Bash", "t0", command="npx husky init")
+    assert value(repository.project, "core.hooksPath") == ".husky/_"
+
+
 @rows("command", USUAL)
 def test_usual_key_does_not(command: str, repository: Host) -> None:
     assert repository.before("Bash", command=command) == HookVerdict()

@@ -273,7 +273,7 @@ class Confining:
             BlockingIOError: one has begun since the profile was made, and its project could be moved.
         """
         if self.engine.name == NAME:
-            folders, known = self.store.held_folders(), self._grounds.others
+            folders, known = self.store.held_folders(self._project), self._grounds.others
             check_known(folders, known, self._project, self.profile().writable)
 
     def profile(self, needs: tuple[Need, ...] = ()) -> Profile:

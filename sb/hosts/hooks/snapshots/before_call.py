@@ -23,6 +23,7 @@ from sb.kernel.calls.intents import Intent
 from sb.kernel.contracts import SafetyClass
 from sb.kernel.execution.external import Report
 from sb.runtime.parts import trees_off
+from sb.shell.handlers.sql import OF_SQLITE
 from sb.shell.parsing.words import BRACKET, QUESTION, STAR, is_literal
 from sb.shell.programs.rules import DESTROY, NETWORK, READ
 from sb.shell.programs.ruleset import judged_by
@@ -40,8 +41,9 @@ from sb.tools.hosted.files import EXTRA, PART, SESSION, HostedFiles
 from sb.tools.hosted.trees import KNOWN, TreeChange
 
 _PATTERN = f"[{STAR}{QUESTION}{BRACKET}]"
-_GOES = frozenset(("cd", "pushd", "popd"))
 _MOST_FOLDERS = 16
+_GOES = frozenset(("cd", "pushd", "popd"))
+_OF_DATABASE = ("", "-wal", "-shm", "-journal")  # endings of the files that are one of SQLite
 MOST_PATHS = 1000  # that one undo record names
 MOST_OF_AN_ERROR = 300  # characters
 KEPT_TOOLS = (KEPT, KEPT_NETWORK)
@@ -164,27 +166,38 @@ def _changes_beside(
     judged = partial(call.context.classify, cwd=call.context.cwd / str(governed.args.get("cwd", "")))
 
     elsewhere = "CDPATH" in line or "CDPATH" in os.environ
-    folders = [] if elsewhere else _folders(commands, call.context.cwd / str(governed.args.get("cwd", "")))
+    cwd = call.context.cwd / str(governed.args.get("cwd", ""))
+    anywhere = _folders(commands, cwd)  # for a command whose own folder is not known
+    placed = [
+        (argv, list(dict.fromkeys((folder, os.path.realpath(folder)))) if folder else anywhere)
+        for argv, folder in zip(commands, governed.effects.folders, strict=True)
+    ]
 
-    if not folders:  # which files they change is not known
+    if elsewhere or not all(
+        folders for argv, folders in placed if is_of_files(argv)
+    ):  # which files they change is not known
         ends = ENDS_PROCESSES if own_processes else ()
         verdict = judged(line, comes_back=lambda argv: argv[0] in (*_GOES, *ends))
         return None if verdict.safety_class is SafetyClass.DESTRUCTIVE else ()
+    changes = list[Change]()
 
     def comes_back(argv: Sequence[str]) -> bool:
+        if argv[0] == OF_SQLITE:
+            is_file = os.path.isfile(argv[1]) and not os.path.islink(argv[1])
+            changes.extend(Change(f"{argv[1]}{ending}") for ending in _OF_DATABASE if is_file)
+            return is_file
         # An unknown program is held as a known one is: it may be any of the project's.
         unknown = not is_literal(argv[0]) or argv[0].startswith("-") or argv[0] == "parallel"
         return unknown or is_of_files(argv) or (own_processes and argv[0] in ENDS_PROCESSES)
 
     if judged(line, comes_back=comes_back).safety_class is SafetyClass.DESTRUCTIVE:
         return None
-    changes = list[Change]()
-    for argv in commands:
+    for argv, folders in placed:
         if is_of_files(argv) and argv[0] not in REDIRECTIONS:
             # A pattern of names is written as one again: in quotes it would name one file.
             text = " ".join(re.sub(_PATTERN, "'*'", shlex.quote(word)) for word in argv)
             for folder in folders:
-                changes += call.context.classify(text, cwd=folder).changes.changes or ()
+                changes += call.context.classify(text, cwd=Path(folder)).changes.changes or ()
     return tuple(dict.fromkeys(changes))
 
 

@@ -1,0 +1,151 @@
+"""`sb memory conflicts list|show|resolve|revert`: memories, claims and copies that contradict each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+from sb.commands import output
+from sb.commands.diagnostics import note
+from sb.commands.memories import Agent, Project, Scope, memory, required, with_times
+from sb.commands.options import AsJson, ChangeReason, group
+from sb.commands.session import decider, event_log
+from sb.commands.stacks import open_stack
+
+from sb.base.duration import human_age
+from sb.base.text import shorten
+
+if TYPE_CHECKING:
+    from sb.memory import Brain
+    from sb.memory.beliefs.conflicts import Conflict
+    from sb.stack import SQLiteStack
+    from sb.stack.sync.conflicts import Keep
+
+app = group("Settle memories that contradict each other.")
+WIDEST = 100  # characters of a memory on one line
+ConflictId = Annotated[str, typer.Argument(metavar="ID", help="Id of a conflict (cfl_…, con_… of copies).")]
+
+
+@app.command("list", epilog="Example: sb memory conflicts list --status marked")
+def list_(
+    ctx: typer.Context,
+    status: Annotated[
+        str, typer.Option(help="open, marked, superseded, resolved, reverted or dismissed.")
+    ] = "open",
+    project: Project = "",
+    scope: Scope = "",
+    agent: Agent = "",
+    json_: AsJson = False,
+) -> None:
+    """List conflicts of memories, of the ledger and of copies."""
+    with memory(ctx, agent, project=project, scope=scope) as brain:
+        items, now = brain.conflicts(status), brain.space.clock.now()
+        items += [item for _, item in _of_copies(brain, agent)] if status == "open" else []
+    if json_:
+        output.emit_json({"items": [_json(item) for item in items]})
+        return
+    for item in items:
+        _show(item, now)
+    note("sb memory conflicts resolve ID WINNER --reason TEXT" if items else f"no {status} conflicts")
+
+
+@app.command(epilog="Example: sb memory conflicts show cfl_01a2")
+def show(
+    ctx: typer.Context,
+    conflict: ConflictId,
+    project: Project = "",
+    scope: Scope = "",
+    agent: Agent = "",
+    json_: AsJson = False,
+) -> None:
+    """Show both sides of a conflict, who says them and why."""
+    with memory(ctx, agent, project=project, scope=scope) as brain:
+        copies = [item for _, item in _of_copies(brain, agent) if item.id == conflict]
+        _answer(copies[0] if copies else brain.conflict(conflict), brain, json_)
+
+
+@app.command(epilog='Example: sb memory conflicts resolve cfl_01a2 mem_7c2e91 --reason "asked Ann"')
+def resolve(
+    ctx: typer.Context,
+    conflict: ConflictId,
+    winner: Annotated[str, typer.Argument(help="Id of the side that holds, or both.")],
+    reason: ChangeReason = "",
+    project: Project = "",
+    scope: Scope = "",
+    agent: Agent = "",
+    json_: AsJson = False,
+) -> None:
+    """Let one side stand; the others are superseded."""
+    required(reason)
+    with memory(ctx, agent, project=project, scope=scope) as brain:
+        for stack, item in _of_copies(brain, agent):
+            if item.id == conflict:
+                actor = agent or _decider(ctx, brain)
+                stack.resolve_conflict(conflict, cast("Keep", winner), reason, actor=actor)
+                output.emit_json({"id": conflict, "winner": winner}) if json_ else output.line(
+                    f"kept {winner}"
+                )
+                return
+        _answer(brain.resolve_conflict(conflict, winner, reason), brain, json_)
+
+
+@app.command(epilog='Example: sb memory conflicts revert cfl_01a2 --reason "it was a rumour"')
+def revert(
+    ctx: typer.Context,
+    conflict: ConflictId,
+    reason: ChangeReason = "",
+    project: Project = "",
+    scope: Scope = "",
+    agent: Agent = "",
+    json_: AsJson = False,
+) -> None:
+    """Take a settlement back: what fell is found again."""
+    required(reason)
+    with memory(ctx, agent, project=project, scope=scope) as brain:
+        _answer(brain.revert_conflict(conflict, reason), brain, json_)
+
+
+def _of_copies(brain: Brain, agent: str) -> Iterator[tuple[SQLiteStack, Conflict]]:
+    """The open conflicts between copies of stacks, each with its stack."""
+    from sb.stack.sync.conflicts import as_conflict, conflicting_stacks
+
+    for name in conflicting_stacks(brain.database):
+        if not agent or name == brain.stack:
+            stack = open_stack(brain.database, brain.config, name, agent, scope=None)
+            yield from ((stack, as_conflict(item)) for item in stack.conflicts())
+
+
+def _decider(ctx: typer.Context, brain: Brain) -> str:
+    from sb.runtime.parts import open_authority
+
+    return decider(ctx, open_authority(brain.config, event_log(ctx)), "").name
+
+
+def _answer(item: Conflict, brain: Brain, json_: bool) -> None:
+    if json_:
+        output.emit_json(_json(item))
+    else:
+        _show(item, brain.space.clock.now(), whole=True)
+
+
+def _json(item: Conflict) -> dict[str, object]:
+    found: dict[str, object] = with_times(item.as_json())
+    return found | {"sides": [with_times(side.as_json()) for side in item.sides]}
+
+
+def _show(item: Conflict, now: float, *, whole: bool = False) -> None:
+    about = f": {item.about}" if item.about else ""
+    output.line(f"{item.id}  {item.status}  {item.kind}  {human_age(now - item.at)}{about}", one_line=True)
+    for side in item.sides:
+        mark = "holds" if side.id == item.winner else side.state if side.state != "active" else "says"
+        text = side.content if whole else shorten(side.content, WIDEST)
+        output.line(f"    {mark}: {side.id} {text} ({side.agent or side.source})", one_line=True)
+        if whole and side.trust is not None:
+            made = f", made from {', '.join(side.sources)}" if side.sources else ""
+            facts = (
+                f"{side.source or 'ledger'}, trust {side.trust:.2f}, evidence {side.evidence or 0:g}{made}"
+            )
+            output.line(f"        {human_age(now - side.at)}, {facts}", one_line=True)
+    if item.reason:
+        output.line(f"    {item.settled_by}: {item.reason}", one_line=True)

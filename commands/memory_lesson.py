@@ -1,0 +1,80 @@
+"""`sb memory lesson add|list|show|confirm|retire`: what failed calls taught."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from sb.commands import output
+from sb.commands.diagnostics import note
+from sb.commands.memories import Agent, Private, Project, Scope, Session, memory, required, typed, with_times
+from sb.commands.memory_trigger import Error, Path, Tool, Trigger, add_common, fate
+from sb.commands.options import AsJson, ChangeReason, group
+
+from sb.base.text import plain
+
+if TYPE_CHECKING:
+    from sb.memory import Brain
+    from sb.memory.lessons.lessons import LessonStatus
+
+app = group("Save, list and end lessons about calls.")
+
+
+@app.command(epilog='Example: sb memory lesson add "npm run biuld" "the script is called build"')
+def add(
+    ctx: typer.Context,
+    call: Annotated[str, typer.Argument(help='Call that it is about; "" with other conditions.')],
+    lesson: Annotated[str, typer.Argument(help="What to know then; - for stdin.")],
+    path: Path = "",
+    tool: Tool = "",
+    error: Error = "",
+    cause: Annotated[str, typer.Option(help="Reason why the call failed.", metavar="TEXT")] = "",
+    project: Project = "",
+    scope: Scope = "",
+    private: Private = False,
+    agent: Agent = "",
+    session: Session = "",
+    json_: AsJson = False,
+) -> None:
+    """Save a lesson; all conditions given have to hold."""
+    given = {"call": call, "path": path, "tool": tool, "error": error}
+    with memory(ctx, agent, project=project, scope=scope, session=session, create=True) as brain:
+        made = brain.lesson_add(typed(lesson, "lesson"), given, cause=cause, private=private)
+        if made in brain.quarantined:
+            note("quarantined: a person has to release it before it is shown")
+            output.emit_json({"id": made, "status": "quarantined"}) if json_ else output.line(made)
+            return
+        item = brain.lesson_show(made)
+        if item.inert:
+            note("it reads like an attack on a model: it is saved, but never shown")
+        _show(brain, item, json_)
+
+
+@app.command(epilog='Example: sb memory lesson confirm mem_7c2e91 --reason "it was so"')
+def confirm(
+    ctx: typer.Context,
+    lesson: Trigger,
+    reason: ChangeReason = "",
+    project: Project = "",
+    scope: Scope = "",
+    agent: Agent = "",
+    json_: AsJson = False,
+) -> None:
+    """Confirm a lesson; its credibility rises."""
+    required(reason)
+    with memory(ctx, agent, project=project, scope=scope) as brain:
+        brain.lesson_show(lesson)
+        brain.confirm(lesson, reason)
+        _show(brain, brain.lesson_show(lesson), json_)
+
+
+def _show(brain: Brain, item: LessonStatus, json_: bool = False) -> None:
+    if json_:
+        output.emit_json(with_times(item.as_json()))
+        return
+    output.line(plain(f"at {item.when}: {item.content}", one_line=True), one_line=True)
+    state = "inert" if item.inert else item.status
+    output.line(f"    {state}, credibility {item.credibility:g}; {fate(item)}", one_line=True)
+
+
+add_common(app, "lesson", _show, "no lessons: failed calls make some, and sb memory lesson add saves one")

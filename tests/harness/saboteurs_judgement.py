@@ -1,0 +1,46 @@
+"""Saboteurs of earned autonomy, of trusted outcomes and of business metrics."""
+
+from __future__ import annotations
+
+import pytest
+
+from sb.kernel import business_metrics
+from sb.kernel.autonomy import scoring
+from sb.kernel.autonomy.state import AutonomyState
+from sb.kernel.tokenomics.outcomes import OutcomeRecord
+from sb.kernel.tokenomics.report import TokenomicsReport
+from tests.harness.saboteurs import breaks
+
+
+@breaks("HA-40")
+def risk_costs_nothing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(scoring, "_SHARES", tuple((name, max(share, 0)) for name, share in scoring._SHARES))
+
+
+@breaks("HA-40")
+def reversibility_says_nothing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(scoring, "_REVERSIBILITY", dict.fromkeys(scoring._REVERSIBILITY, 1.0))
+
+
+@breaks("HA-37")
+def a_failed_replay_freezes_nothing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(AutonomyState, "record_replay", lambda state, passed: None)
+
+
+@breaks("HA-18")
+def what_is_not_known_is_trusted(patch: pytest.MonkeyPatch) -> None:
+    def trusted(it: OutcomeRecord) -> bool:
+        return False not in (it.accepted, it.grounded, it.policy_compliant)
+
+    patch.setattr(OutcomeRecord, "trusted", property(trusted))
+
+
+@breaks("HA-34")
+def nothing_trusted_costs_nothing(patch: pytest.MonkeyPatch) -> None:
+    cost = property(lambda report: report.cost_cents / max(report.trusted, 1))
+    patch.setattr(TokenomicsReport, "cost_per_trusted_outcome_cents", cost)
+
+
+@breaks("HA-34")
+def a_share_has_no_interval(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(business_metrics, "wilson", lambda hits, total: (hits / total, hits / total))
