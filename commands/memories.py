@@ -167,10 +167,7 @@ def memory(
         charters = open_charters(config, log, open_authority(config, log))
         more["scope_refusal"] = Boundaries(charters=charters).scope_refusal
     try:
-        brain = Brain(agent, **more) if agent else Overseer(**more)
-        yield brain
-        if create:
-            brain.close()  # a little housekeeping, if it is due
+        yield Brain(agent, **more) if agent else Overseer(**more)
     except SBError:
         raise
     except ValueError as error:
