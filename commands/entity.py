@@ -10,7 +10,7 @@ from sb.commands import output
 from sb.commands.diagnostics import note
 from sb.commands.entity_reading import app as reading_app
 from sb.commands.memories import not_blank, note_masked, scopes, typed
-from sb.commands.options import AsJson, Tags, bundled, group
+from sb.commands.options import AsJson, Tags, group
 from sb.commands.stacks import GLOBAL, OPERATOR, OfCore, Whose, opened_core
 
 from sb.base.values.frozen import frozen
@@ -113,9 +113,9 @@ def _keep(ctx: typer.Context, origin: Origin, keep: Callable[[Entity], str]) -> 
 
 
 @app.command(epilog='Example: sb entity episode "moved to uv" "builds take half as long"')
-@bundled
 def episode(
     ctx: typer.Context,
+    origin: Origin,
     objective: Annotated[str, typer.Argument(help="What was tried; - for stdin.")],
     outcome: Annotated[str, typer.Argument(help="What came of it; - for stdin.")],
     lessons: Annotated[
@@ -128,8 +128,6 @@ def episode(
         list[str] | None, typer.Option("--avoid", help="What not to do again; may be repeated.")
     ] = None,
     tags: Tags = None,
-    *,
-    origin: Origin,
 ) -> None:
     """Save something that was tried, and its outcome."""
     texts = typed(objective, "objective"), typed(outcome, "outcome")
@@ -141,9 +139,9 @@ def episode(
 @app.command(
     epilog='Example: sb entity belief "the staging database is shared" --confidence 0.9 --from note:ID'
 )
-@bundled
 def belief(
     ctx: typer.Context,
+    origin: Origin,
     statement: Annotated[str, typer.Argument(help="The belief; - for stdin.")],
     type_: Annotated[
         str,
@@ -151,8 +149,6 @@ def belief(
     ] = "fact",
     confidence: Annotated[float, typer.Option(help="Confidence, from 0 to 1.")] = 0.8,
     foundational: Foundational = False,
-    *,
-    origin: Origin,
 ) -> None:
     """Save a belief."""
     text = typed(statement, "statement")
@@ -162,9 +158,9 @@ def belief(
 
 
 @app.command(epilog='Example: sb entity value care "never delete without a backup" --from note:ID')
-@bundled
 def value(
     ctx: typer.Context,
+    origin: Origin,
     name: Annotated[str, typer.Argument(help="Its name.")],
     statement: Annotated[str, typer.Argument(help="What it demands; - for stdin.")],
     priority: Annotated[int, typer.Option(min=0, max=100, help="Its importance.")] = 50,
@@ -172,8 +168,6 @@ def value(
         str, typer.Option("--type", help="Type of value; core values are never forgotten.")
     ] = "core_value",
     foundational: Foundational = False,
-    *,
-    origin: Origin,
 ) -> None:
     """Save a value."""
     texts = typed(name, "name"), typed(statement, "statement")
@@ -183,17 +177,15 @@ def value(
 
 
 @app.command(epilog='Example: sb entity goal "ship the importer" --priority high --from note:ID')
-@bundled
 def goal(
     ctx: typer.Context,
+    origin: Origin,
     title: Annotated[str, typer.Argument(help="What to reach; - for stdin.")],
     description: Annotated[str, typer.Option(help="Details.")] = "",
     type_: Annotated[
         str, typer.Option("--type", help="Type of goal.", autocompletion=words_of("GOAL_TYPES"))
     ] = "task",
     priority: Annotated[str, typer.Option(help="Priority, such as low, medium or high.")] = "medium",
-    *,
-    origin: Origin,
 ) -> None:
     """Save a goal."""
     text = typed(title, "title")
@@ -203,9 +195,9 @@ def goal(
 
 
 @app.command(name="note", epilog='Example: sb entity note "Ana reviews every migration" --tag review')
-@bundled
 def note_(
     ctx: typer.Context,
+    origin: Origin,
     content: Annotated[str, typer.Argument(help="The note; - for stdin.")],
     type_: Annotated[
         str, typer.Option("--type", help="Type of note.", autocompletion=words_of("NOTE_TYPES"))
@@ -214,8 +206,6 @@ def note_(
     reason: Annotated[str, typer.Option(help="The reason, for a decision.")] = "",
     protect: Annotated[bool, typer.Option("--protect", help="Never forget it.")] = False,
     tags: Tags = None,
-    *,
-    origin: Origin,
 ) -> None:
     """Save a note, word for word."""
     text = typed(content, "note")
@@ -225,9 +215,9 @@ def note_(
 
 
 @app.command(epilog="Example: sb entity drive curiosity --intensity 0.7 --from note:ID")
-@bundled
 def drive(
     ctx: typer.Context,
+    origin: Origin,
     drive_type: Annotated[
         str,
         typer.Argument(
@@ -242,8 +232,6 @@ def drive(
     focus: Annotated[
         list[str] | None, typer.Option("--focus", help="An area of focus; may be repeated.")
     ] = None,
-    *,
-    origin: Origin,
 ) -> None:
     """Save or update a drive."""
     more: dict[str, Any] = {"intensity": intensity, "focus_areas": focus}
@@ -252,9 +240,9 @@ def drive(
 
 
 @app.command(epilog="Example: sb entity relationship Ana --trust 0.8 --type person --from note:ID")
-@bundled
 def relationship(
     ctx: typer.Context,
+    origin: Origin,
     name: Annotated[str, typer.Argument(help="Name of the person, agent or service.")],
     trust: Annotated[float | None, typer.Option(help="Trust score, from 0 to 1.")] = None,
     notes: Annotated[str, typer.Option(help="Notes on the relationship.")] = "",
@@ -262,8 +250,6 @@ def relationship(
     type_: Annotated[
         str, typer.Option("--type", help="Type of entity, such as person, agent or service.")
     ] = "",
-    *,
-    origin: Origin,
 ) -> None:
     """Save or update a relationship; counts one interaction."""
     who = typed(name, "name")

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from sb.commands import output
 from sb.commands.arguments import read_stdin
 from sb.commands.diagnostics import note
+from sb.commands.options import AsJson
 from sb.commands.session import configuration, event_log
 
 from sb.base.sources import iso
+from sb.base.values.frozen import frozen
 from sb.errors import SBError, UsageError
 from sb.present.memories import memory_heading
 
@@ -126,6 +128,20 @@ _TIMES = frozenset(
         "snoozed_until",
     }
 )
+
+
+@frozen
+class MemoryOptions:
+    """Options of a command on memories: where it begins, as whom it acts, and how it prints."""
+
+    project: Project = ""
+    scope: Scope = ""
+    agent: Agent = ""
+    json_: AsJson = False
+
+    def memory(self, ctx: typer.Context, **more: Any) -> AbstractContextManager[Brain]:
+        """The memory, as `memory` opens it."""
+        return memory(ctx, self.agent, project=self.project, scope=self.scope, **more)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
@@ -9,6 +10,7 @@ from sb.commands import output
 from sb.commands.diagnostics import note
 from sb.commands.memories import (
     Agent,
+    MemoryOptions,
     Private,
     Project,
     Scope,
@@ -40,6 +42,7 @@ from sb.commands.options import AsJson, Query, Results, Since, Tags, group
 
 from sb.base.duration import parse_duration
 from sb.base.text import nearest
+from sb.base.values.frozen import frozen
 from sb.cli import Group
 
 if TYPE_CHECKING:
@@ -69,9 +72,45 @@ From = Annotated[
 ]
 
 
+@frozen
+class Saved:
+    """Options of a command that saves a memory."""
+
+    project: Project = ""
+    scope: Scope = ""
+    private: Private = False
+    tags: Tags = None
+    source: Source = "agent-written"
+    agent: Agent = ""
+    session: Session = ""
+    json_: AsJson = False
+
+    def memory(self, ctx: typer.Context) -> AbstractContextManager[Brain]:
+        """The memory that it is saved in, made if there is none."""
+        where = {"project": self.project, "scope": self.scope, "session": self.session}
+        return memory(ctx, self.agent, create=True, **where)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """What is saved beside the words."""
+        return {"private": self.private, "tags": self.tags, "source_type": self.source}
+
+
+@frozen
+class Derived(Saved):
+    """The same of one that may rest on others."""
+
+    derived: From = None
+
+    @property
+    def values(self) -> dict[str, Any]:
+        return {**super().values, "derived_from": self.derived}
+
+
 @app.command(epilog='Example: sb memory remember "the office is in Bonn" --project shop')
 def remember(
     ctx: typer.Context,
+    saved: Derived,
     content: Annotated[str, typer.Argument(help="The fact; - for stdin.")],
     category: Annotated[
         str, typer.Option(help="Category of the fact.", autocompletion=categories)
@@ -80,93 +119,62 @@ def remember(
     force: Annotated[bool, typer.Option("--force", help="Save it even if a memory says the same.")] = False,
     replaces: Annotated[str, typer.Option(metavar="ID", help="A memory whose place it takes.")] = "",
     claim: Annotated[str, typer.Option(metavar="KEY", help="Key of its claim, such as 'Alice · role'.")] = "",
-    project: Project = "",
-    scope: Scope = "",
-    private: Private = False,
-    tags: Tags = None,
-    source: Source = "agent-written",
-    derived: From = None,
-    agent: Agent = "",
-    session: Session = "",
-    json_: AsJson = False,
 ) -> None:
     """Save a fact, or merge it into the one that says the same."""
     text = typed(content, "memory")
     more: dict[str, Any] = {} if confidence is None else {"confidence": confidence}
-    with memory(ctx, agent, project=project, scope=scope, session=session, create=True) as brain:
+    with saved.memory(ctx) as brain:
         record = brain.remember(
             text,
             category,
-            private=private,
             force=force,
             replaces=replaces,
             claim=claim,
-            tags=tags,
-            source_type=source,
-            derived_from=derived,
+            **saved.values,
             **more,
         )
-        if agent and source == USER:
+        if saved.agent and saved.source == USER:
             note("saved as agent-written: only an operator says what a user wrote, without --agent")
         merged = not replaces and brain.verdict is not None and not brain.verdict.admitted
         text_id = brain.verdict.restatement if brain.verdict is not None else ""
         apart = f"sb memory split {text_id} takes it out" if text_id else "--force saves it apart"
-        _kept(brain, record, json_, f"merged: a memory says the same; {apart}" if merged else "")
+        _kept(brain, record, saved.json_, f"merged: a memory says the same; {apart}" if merged else "")
 
 
 @app.command(epilog='Example: sb memory decide "use SQLite" "one file, no server"')
 def decide(
     ctx: typer.Context,
+    saved: Derived,
     title: Annotated[str, typer.Argument(help="The decision.")],
     rationale: Annotated[str, typer.Argument(help="The reason; - for stdin.")],
-    project: Project = "",
-    scope: Scope = "",
-    private: Private = False,
-    tags: Tags = None,
-    source: Source = "agent-written",
-    derived: From = None,
-    agent: Agent = "",
-    session: Session = "",
-    json_: AsJson = False,
 ) -> None:
     """Save a decision and its rationale, which never change."""
     title, why = typed(title, "title"), typed(rationale, "rationale")
-    with memory(ctx, agent, project=project, scope=scope, session=session, create=True) as brain:
-        record = brain.decide(
-            title, why, private=private, tags=tags, source_type=source, derived_from=derived
-        )
-        _kept(brain, record, json_)
+    with saved.memory(ctx) as brain:
+        record = brain.decide(title, why, **saved.values)
+        _kept(brain, record, saved.json_)
 
 
 @app.command(epilog='Example: sb memory log "deployed 1.4 to production"')
 def log(
     ctx: typer.Context,
+    saved: Derived,
     summary: Annotated[str, typer.Argument(help="What happened; - for stdin.")],
     event_type: Annotated[
         str, typer.Option("--type", help="Type of event.", autocompletion=event_types)
     ] = "observation",
-    project: Project = "",
-    scope: Scope = "",
-    private: Private = False,
-    tags: Tags = None,
-    source: Source = "agent-written",
-    derived: From = None,
-    agent: Agent = "",
-    session: Session = "",
-    json_: AsJson = False,
 ) -> None:
     """Save an event, which never changes."""
     text = typed(summary, "summary")
-    with memory(ctx, agent, project=project, scope=scope, session=session, create=True) as brain:
-        record = brain.log(
-            text, event_type, private=private, tags=tags, source_type=source, derived_from=derived
-        )
-        _kept(brain, record, json_)
+    with saved.memory(ctx) as brain:
+        record = brain.log(text, event_type, **saved.values)
+        _kept(brain, record, saved.json_)
 
 
 @app.command(epilog='Example: sb memory entity shop project --observed "runs on Python 3.12"')
 def entity(
     ctx: typer.Context,
+    saved: Saved,
     name: Annotated[str, typer.Argument(help="Its name, unique within a scope.")],
     entity_type: Annotated[
         str,
@@ -180,23 +188,12 @@ def entity(
         list[str] | None,
         typer.Option("--observed", "-o", help="An observation; may be repeated."),
     ] = None,
-    project: Project = "",
-    scope: Scope = "",
-    private: Private = False,
-    tags: Tags = None,
-    source: Source = "agent-written",
-    agent: Agent = "",
-    session: Session = "",
-    json_: AsJson = False,
 ) -> None:
     """Save an entity, or add observations to it."""
     name = typed(name, "name")
-    with memory(ctx, agent, project=project, scope=scope, session=session, create=True) as brain:
-        seen = observations or []
-        record = brain.entity(
-            name, entity_type, observations=seen, private=private, tags=tags, source_type=source
-        )
-        _kept(brain, record, json_)
+    with saved.memory(ctx) as brain:
+        record = brain.entity(name, entity_type, observations=observations or [], **saved.values)
+        _kept(brain, record, saved.json_)
 
 
 def _kept(brain: Brain, record: str, json_: bool, outcome: str = "") -> None:
@@ -220,20 +217,17 @@ def _kept(brain: Brain, record: str, json_: bool, outcome: str = "") -> None:
 @app.command(epilog="Example: sb memory relate shop depends_on postgres")
 def relate(
     ctx: typer.Context,
+    at: MemoryOptions,
     source: Annotated[str, typer.Argument(metavar="ONE", help="An id, or the name of an entity.")],
     relation: Annotated[str, typer.Argument(help="The relation, such as depends_on.")],
     target: Annotated[str, typer.Argument(metavar="OTHER", help="An id, or the name of an entity.")],
     weight: Annotated[float, typer.Option(help="Strength of the relation, above 0.")] = 1.0,
-    project: Project = "",
-    scope: Scope = "",
-    agent: Agent = "",
-    json_: AsJson = False,
 ) -> None:
     """Relate one memory to another."""
-    with memory(ctx, agent, project=project, scope=scope) as brain:
+    with at.memory(ctx) as brain:
         brain.relate(source, relation, target, weight=weight)
         source_id, other = brain.look_up(source).id, brain.look_up(target).id
-        if json_:
+        if at.json_:
             output.emit_json({"source": source_id, "relation": relation, "target": other, "weight": weight})
         else:
             output.line(f"{source_id} {relation} {other}", one_line=True)

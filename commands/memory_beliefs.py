@@ -10,6 +10,7 @@ from sb.commands.diagnostics import note
 from sb.commands.memories import (
     Agent,
     Id,
+    MemoryOptions,
     Project,
     Scope,
     Session,
@@ -73,16 +74,13 @@ def correct(
 @app.command(epilog="Example: sb memory collapses --limit 5")
 def collapses(
     ctx: typer.Context,
+    at: MemoryOptions,
     limit: Annotated[int, typer.Option(min=0, help="Maximum results; 0 for no limit.")] = 20,
-    project: Project = "",
-    scope: Scope = "",
-    agent: Agent = "",
-    json_: AsJson = False,
 ) -> None:
     """Show what was corrected, what fell with it, and why."""
-    with memory(ctx, agent, project=project, scope=scope) as brain:
+    with at.memory(ctx) as brain:
         found, now = brain.collapses(limit or -1), brain.space.clock.now()
-        if json_:
+        if at.json_:
             output.emit_json({"items": [with_times(item.as_json()) for item in found]})
             return
         for item in found:
@@ -116,17 +114,14 @@ def show_collapse(found: Collapse, now: float) -> None:
 @app.command(epilog='Example: sb memory revert col_01a21d --reason "it was a rumour"')
 def revert(
     ctx: typer.Context,
+    at: MemoryOptions,
     collapse: Annotated[str, typer.Argument(metavar="ID", help="Id of a correction (col_…).")],
     reason: Reason = "",
-    project: Project = "",
-    scope: Scope = "",
-    agent: Agent = "",
-    json_: AsJson = False,
 ) -> None:
     """Revert a correction."""
-    with memory(ctx, agent, project=project, scope=scope) as brain:
+    with at.memory(ctx) as brain:
         done = brain.revert(collapse, reason)
-    if json_:
+    if at.json_:
         output.emit_json(done.as_json())
         return
     for record in done.restored:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
-from sb.commands.memories import Agent, Project, Scope, memory, required, with_times
-from sb.commands.options import AsJson, ChangeReason, group
+from sb.commands.memories import MemoryOptions, required, with_times
+from sb.commands.options import ChangeReason, group
 from sb.commands.session import decider, event_log
 from sb.commands.stacks import open_stack
 
@@ -30,19 +30,16 @@ ConflictId = Annotated[str, typer.Argument(metavar="ID", help="Id of a conflict 
 @app.command("list", epilog="Example: sb memory conflicts list --status marked")
 def list_(
     ctx: typer.Context,
+    at: MemoryOptions,
     status: Annotated[
         str, typer.Option(help="open, marked, superseded, resolved, reverted or dismissed.")
     ] = "open",
-    project: Project = "",
-    scope: Scope = "",
-    agent: Agent = "",
-    json_: AsJson = False,
 ) -> None:
     """List conflicts of memories, of the ledger and of copies."""
-    with memory(ctx, agent, project=project, scope=scope) as brain:
+    with at.memory(ctx) as brain:
         items, now = brain.conflicts(status), brain.space.clock.now()
-        items += [item for _, item in _of_copies(brain, agent)] if status == "open" else []
-    if json_:
+        items += [item for _, item in _of_copies(brain, at.agent)] if status == "open" else []
+    if at.json_:
         output.emit_json({"items": [_json(item) for item in items]})
         return
     for item in items:
@@ -53,57 +50,48 @@ def list_(
 @app.command(epilog="Example: sb memory conflicts show cfl_01a2")
 def show(
     ctx: typer.Context,
+    at: MemoryOptions,
     conflict: ConflictId,
-    project: Project = "",
-    scope: Scope = "",
-    agent: Agent = "",
-    json_: AsJson = False,
 ) -> None:
     """Show both sides of a conflict, who says them and why."""
-    with memory(ctx, agent, project=project, scope=scope) as brain:
-        copies = [item for _, item in _of_copies(brain, agent) if item.id == conflict]
-        _answer(copies[0] if copies else brain.conflict(conflict), brain, json_)
+    with at.memory(ctx) as brain:
+        copies = [item for _, item in _of_copies(brain, at.agent) if item.id == conflict]
+        _answer(copies[0] if copies else brain.conflict(conflict), brain, at.json_)
 
 
 @app.command(epilog='Example: sb memory conflicts resolve cfl_01a2 mem_7c2e91 --reason "asked Ann"')
 def resolve(
     ctx: typer.Context,
+    at: MemoryOptions,
     conflict: ConflictId,
     winner: Annotated[str, typer.Argument(help="Id of the side that holds, or both.")],
     reason: ChangeReason = "",
-    project: Project = "",
-    scope: Scope = "",
-    agent: Agent = "",
-    json_: AsJson = False,
 ) -> None:
     """Let one side stand; the others are superseded."""
     required(reason)
-    with memory(ctx, agent, project=project, scope=scope) as brain:
-        for stack, item in _of_copies(brain, agent):
+    with at.memory(ctx) as brain:
+        for stack, item in _of_copies(brain, at.agent):
             if item.id == conflict:
-                actor = agent or _decider(ctx, brain)
+                actor = at.agent or _decider(ctx, brain)
                 stack.resolve_conflict(conflict, cast("Keep", winner), reason, actor=actor)
-                output.emit_json({"id": conflict, "winner": winner}) if json_ else output.line(
+                output.emit_json({"id": conflict, "winner": winner}) if at.json_ else output.line(
                     f"kept {winner}"
                 )
                 return
-        _answer(brain.resolve_conflict(conflict, winner, reason), brain, json_)
+        _answer(brain.resolve_conflict(conflict, winner, reason), brain, at.json_)
 
 
 @app.command(epilog='Example: sb memory conflicts revert cfl_01a2 --reason "it was a rumour"')
 def revert(
     ctx: typer.Context,
+    at: MemoryOptions,
     conflict: ConflictId,
     reason: ChangeReason = "",
-    project: Project = "",
-    scope: Scope = "",
-    agent: Agent = "",
-    json_: AsJson = False,
 ) -> None:
     """Take a settlement back: what fell is found again."""
     required(reason)
-    with memory(ctx, agent, project=project, scope=scope) as brain:
-        _answer(brain.revert_conflict(conflict, reason), brain, json_)
+    with at.memory(ctx) as brain:
+        _answer(brain.revert_conflict(conflict, reason), brain, at.json_)
 
 
 def _of_copies(brain: Brain, agent: str) -> Iterator[tuple[SQLiteStack, Conflict]]:

@@ -6,7 +6,18 @@ from typing import Annotated
 
 import typer
 from sb.commands import output
-from sb.commands.memories import Agent, Id, Private, Project, Scope, categories, memory, required, typed
+from sb.commands.memories import (
+    Agent,
+    Id,
+    MemoryOptions,
+    Private,
+    Project,
+    Scope,
+    categories,
+    memory,
+    required,
+    typed,
+)
 from sb.commands.options import AsJson, ChangeReason, single
 
 from sb.base.text import shorten
@@ -56,22 +67,19 @@ def gate(
 @app.command(epilog='Example: sb memory outcome mem_7c2e91 --refuted --reason "the limit is 200"')
 def outcome(
     ctx: typer.Context,
+    at: MemoryOptions,
     record: Id,
     refuted: Annotated[
         bool, typer.Option("--refuted", help="It proved wrong; else it proved right.")
     ] = False,
     reason: ChangeReason = "",
-    project: Project = "",
-    scope: Scope = "",
-    agent: Agent = "",
-    json_: AsJson = False,
 ) -> None:
     """Record that a memory proved right or wrong."""
     required(reason)
-    with memory(ctx, agent, project=project, scope=scope) as brain:
+    with at.memory(ctx) as brain:
         (brain.refute if refuted else brain.confirm)(record, reason)
         found = brain.look_up(record)
-    if json_:
+    if at.json_:
         output.emit_json({"id": found.id, "confidence": found.confidence})
     else:
         output.line(f"{found.id} confidence {found.confidence:.2f}")

@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
-from sb.commands.memories import Agent, Private, Project, Scope, Session, memory, required, typed, with_times
+from sb.commands.memories import (
+    Agent,
+    MemoryOptions,
+    Private,
+    Project,
+    Scope,
+    Session,
+    memory,
+    required,
+    typed,
+    with_times,
+)
 from sb.commands.memory_trigger import Error, Path, Tool, Trigger, add_common, fate
 from sb.commands.options import AsJson, ChangeReason, group
 
@@ -53,19 +64,16 @@ def add(
 @app.command(epilog='Example: sb memory lesson confirm mem_7c2e91 --reason "it was so"')
 def confirm(
     ctx: typer.Context,
+    at: MemoryOptions,
     lesson: Trigger,
     reason: ChangeReason = "",
-    project: Project = "",
-    scope: Scope = "",
-    agent: Agent = "",
-    json_: AsJson = False,
 ) -> None:
     """Confirm a lesson; its credibility rises."""
     required(reason)
-    with memory(ctx, agent, project=project, scope=scope) as brain:
+    with at.memory(ctx) as brain:
         brain.lesson_show(lesson)
         brain.confirm(lesson, reason)
-        _show(brain, brain.lesson_show(lesson), json_)
+        _show(brain, brain.lesson_show(lesson), at.json_)
 
 
 def _show(brain: Brain, item: LessonStatus, json_: bool = False) -> None:

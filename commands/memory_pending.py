@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
-from sb.commands.memories import Agent, Project, Scope, memory, with_times
+from sb.commands.memories import Agent, MemoryOptions, memory, with_times
 from sb.commands.memory_beliefs import show_collapse
 from sb.commands.options import As, AsJson, DecisionReason, Yes, group
 from sb.commands.quarantine import All, decide
@@ -27,16 +27,13 @@ Ids = Annotated[list[str] | None, typer.Argument(metavar="ID...", help="Ids of p
 @app.command(name="list", epilog="Example: sb memory pending list --scope project:shop")
 def list_pending(
     ctx: typer.Context,
+    at: MemoryOptions,
     limit: Annotated[int, typer.Option(min=0, help="Maximum results; 0 for no limit.")] = 20,
-    project: Project = "",
-    scope: Scope = "",
-    agent: Agent = "",
-    json_: AsJson = False,
 ) -> None:
     """List corrections that wait for a person, newest first."""
-    with memory(ctx, agent, project=project, scope=scope) as brain:
+    with at.memory(ctx) as brain:
         found, now = brain.collapses(limit or -1, status="pending"), brain.space.clock.now()
-    if json_:
+    if at.json_:
         output.emit_json({"items": [with_times(item.as_json()) for item in found]})
         return
     for item in found:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
-from sb.commands.memories import Agent, Id, Project, Scope, as_json, memory, with_times
-from sb.commands.options import AsJson, single
+from sb.commands.memories import Id, MemoryOptions, as_json, with_times
+from sb.commands.options import single
 
 from sb.base.duration import human_age
 from sb.base.sources import iso
@@ -29,11 +29,8 @@ Branch: TypeAlias = "tuple[str, Sequence[Branch]]"  # a line, and what hangs bel
 @app.command(epilog="Example: sb memory show mem_7c2e91")
 def show(
     ctx: typer.Context,
+    at: MemoryOptions,
     record: Id,
-    project: Project = "",
-    scope: Scope = "",
-    agent: Agent = "",
-    json_: AsJson = False,
 ) -> None:
     """Show a memory in full.
 
@@ -41,11 +38,11 @@ def show(
     """
     from sb.memory.operator_view import Overseer
 
-    with memory(ctx, agent, project=project, scope=scope) as brain:
+    with at.memory(ctx) as brain:
         now = brain.space.clock.now()
         found = brain.show(record) if isinstance(brain, Overseer) else None
         item = found.memory if found else brain.get(record)
-        if json_:
+        if at.json_:
             output.emit_json(with_times(found.as_json()) if found else as_json(item))
             return
         output.line(memory_heading(item, now), one_line=True)
@@ -112,19 +109,16 @@ def _about(found: Dossier, now: float) -> None:
 @app.command(epilog="Example: sb memory fading --limit 5")
 def fading(
     ctx: typer.Context,
+    at: MemoryOptions,
     limit: Annotated[int, typer.Option(min=0, help="Maximum results; 0 for no limit.")] = 20,
-    project: Project = "",
-    scope: Scope = "",
-    agent: Agent = "",
-    json_: AsJson = False,
 ) -> None:
     """List memories that nobody recalled for long.
 
     Each is marked for review: recall, protect or forget it. Searches find it as before.
     """
-    with memory(ctx, agent, project=project, scope=scope) as brain:
+    with at.memory(ctx) as brain:
         found, now = brain.fading(limit or -1), brain.space.clock.now()
-    if json_:
+    if at.json_:
         output.emit_json({"items": [as_json(item) for item in found]})
         return
     for item in found:
@@ -137,16 +131,13 @@ def fading(
 @app.command(epilog="Example: sb memory history mem_7c2e91")
 def history(
     ctx: typer.Context,
+    at: MemoryOptions,
     record: Id,
-    project: Project = "",
-    scope: Scope = "",
-    agent: Agent = "",
-    json_: AsJson = False,
 ) -> None:
     """Show every change to a memory, and why."""
-    with memory(ctx, agent, project=project, scope=scope) as brain:
+    with at.memory(ctx) as brain:
         found = brain.history(record)
-    if json_:
+    if at.json_:
         output.emit_json({"items": [with_times(change.as_json()) for change in found]})
     else:
         _changes(found)
@@ -170,16 +161,13 @@ def _value(value: Any) -> str:
 @app.command(epilog="Example: sb memory why mem_7c2e91")
 def why(
     ctx: typer.Context,
+    at: MemoryOptions,
     record: Id,
-    project: Project = "",
-    scope: Scope = "",
-    agent: Agent = "",
-    json_: AsJson = False,
 ) -> None:
     """Show what a memory was derived from."""
-    with memory(ctx, agent, project=project, scope=scope) as brain:
+    with at.memory(ctx) as brain:
         found = brain.why(record)
-    if json_:
+    if at.json_:
         output.emit_json(with_times(found.as_json()))
         return
     _draw(_origins(found))
@@ -206,17 +194,14 @@ def _origins(origin: Origin) -> Branch:
 @app.command(epilog="Example: sb memory graph shop --depth 2")
 def graph(
     ctx: typer.Context,
+    at: MemoryOptions,
     record: Id,
     depth: Annotated[int, typer.Option(min=1, max=5, help="How many relations to follow.")] = 1,
-    project: Project = "",
-    scope: Scope = "",
-    agent: Agent = "",
-    json_: AsJson = False,
 ) -> None:
     """Show a memory's relations as a tree."""
-    with memory(ctx, agent, project=project, scope=scope) as brain:
+    with at.memory(ctx) as brain:
         found = brain.graph(record, depth)
-    if json_:
+    if at.json_:
         output.emit_json(with_times(found.as_json()))
         return
     _draw(_neighbours(found))

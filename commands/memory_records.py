@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note, progress
-from sb.commands.memories import Agent, Id, Project, Scope, confirmed, memory, required
+from sb.commands.memories import Id, MemoryOptions, confirmed, memory, required
 from sb.commands.options import As, AsJson, ChangeReason, Yes, single
 from sb.commands.session import configuration, decider, event_log
 
@@ -31,79 +31,67 @@ _MOST_NAMED = 20  # memories that are erased at once
 @app.command(epilog='Example: sb memory forget mem_7c2e91 --reason "no longer true"')
 def forget(
     ctx: typer.Context,
+    at: MemoryOptions,
     record: Id,
     reason: ChangeReason = "",
-    project: Project = "",
-    scope: Scope = "",
-    agent: Agent = "",
-    json_: AsJson = False,
 ) -> None:
     """Hide a memory from searches until it is recovered."""
     required(reason)
-    with memory(ctx, agent, project=project, scope=scope) as brain:
+    with at.memory(ctx) as brain:
         found = brain.look_up(record)
         brain.forget(record, reason)
-        _done(found.id, "forgotten", json_)
+        _done(found.id, "forgotten", at.json_)
         note(f"sb memory recover {found.id} --reason TEXT brings it back; erase removes it for good")
 
 
 @app.command(epilog='Example: sb memory recover mem_7c2e91 --reason "still true"')
 def recover(
     ctx: typer.Context,
+    at: MemoryOptions,
     record: Id,
     reason: ChangeReason = "",
-    project: Project = "",
-    scope: Scope = "",
-    agent: Agent = "",
-    json_: AsJson = False,
 ) -> None:
     """Recover a forgotten memory."""
     required(reason)
-    with memory(ctx, agent, project=project, scope=scope) as brain:
+    with at.memory(ctx) as brain:
         found = brain.look_up(record)
         brain.recover(record, reason)
-        _done(found.id, "recovered", json_)
+        _done(found.id, "recovered", at.json_)
 
 
 @app.command(epilog='Example: sb memory protect mem_7c2e91 --reason "house rule"')
 def protect(
     ctx: typer.Context,
+    at: MemoryOptions,
     record: Id,
     lift: Annotated[bool, typer.Option("--lift", help="Allow it to be forgotten again.")] = False,
     reason: ChangeReason = "",
-    project: Project = "",
-    scope: Scope = "",
-    agent: Agent = "",
-    json_: AsJson = False,
 ) -> None:
     """Protect a memory from being forgotten."""
     required(reason)
-    with memory(ctx, agent, project=project, scope=scope) as brain:
+    with at.memory(ctx) as brain:
         found = brain.look_up(record)
         brain.protect(record, not lift, reason)
-        _done(found.id, "not protected" if lift else "protected", json_)
+        _done(found.id, "not protected" if lift else "protected", at.json_)
 
 
 @app.command(epilog='Example: sb memory split mem_7c2e91 --reason "another job"')
 def split(
     ctx: typer.Context,
+    at: MemoryOptions,
     record: Id,
     revert: Annotated[bool, typer.Option("--revert", help="Merge it into that memory again.")] = False,
     reason: ChangeReason = "",
-    project: Project = "",
-    scope: Scope = "",
-    agent: Agent = "",
-    json_: AsJson = False,
 ) -> None:
     """Make a restatement a memory of its own again."""
     required(reason)
-    with memory(ctx, agent, project=project, scope=scope) as brain:
+    with at.memory(ctx) as brain:
         found = brain.look_up(record)
         try:
             into = brain.split(found.id, reason, revert=revert)
         except ValueError as error:
             raise UsageError(str(error), "sb memory show lists the restatements of a memory") from None
-        _done(found.id, f"merged into {into}" if revert else f"split from {into}", json_)
+        _done(found.id, f"merged into {into}" if revert else f"split from {into}", at.json_)
 
 
 @app.command(epilog='Example: sb memory erase mem_7c2e91 --reason "asked to be deleted"')

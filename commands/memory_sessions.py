@@ -9,7 +9,7 @@ import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
 from sb.commands.memories import (
-    Agent,
+    MemoryOptions,
     Project,
     Scope,
     Session,
@@ -68,24 +68,21 @@ def orient(
 @app.command(epilog='Example: sb memory think "why SQLite" --hops 2')
 def think(
     ctx: typer.Context,
+    at: MemoryOptions,
     query: Query,
     hops: Annotated[int, typer.Option(min=0, max=5, help="How many relations to follow.")] = 2,
     decay: Annotated[float, typer.Option(help="Share of the score kept per relation, above 0 to 1.")] = 0.6,
     k: Results = 20,
-    project: Project = "",
-    scope: Scope = "",
-    agent: Agent = "",
-    json_: AsJson = False,
 ) -> None:
     """Search memories, and follow their relations."""
     query = typed(query, "question")
-    with memory(ctx, agent, project=project, scope=scope) as brain:
+    with at.memory(ctx) as brain:
         found = brain.think(query, hops=hops, decay=decay, k=k)
         alone = brain.vector_search_disabled_reason
         if alone:
             note(alone)
         note_masked(brain.masked)
-        if json_:
+        if at.json_:
             output.emit_json({"items": [as_json(item) for item in found], "words_alone": alone})
             return
         for activated in found:

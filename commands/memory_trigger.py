@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
-from sb.commands.memories import Agent, Private, Project, Scope, Session, memory, required, typed, with_times
+from sb.commands.memories import (
+    Agent,
+    MemoryOptions,
+    Private,
+    Project,
+    Scope,
+    Session,
+    memory,
+    required,
+    typed,
+    with_times,
+)
 from sb.commands.options import AsJson, ChangeReason, group
 
 from sb.base.duration import human_age, human_duration, parse_duration
@@ -103,19 +114,16 @@ def check(
 @app.command(epilog='Example: sb memory trigger snooze mem_7c2e91 7d --reason "after the release"')
 def snooze(
     ctx: typer.Context,
+    at: MemoryOptions,
     trigger: Trigger,
     time: Annotated[str, typer.Argument(metavar="TIME", help="How long, such as 2h or 7d.")],
     reason: ChangeReason = "",
-    project: Project = "",
-    scope: Scope = "",
-    agent: Agent = "",
-    json_: AsJson = False,
 ) -> None:
     """Snooze a trigger."""
     required(reason)
-    with memory(ctx, agent, project=project, scope=scope) as brain:
+    with at.memory(ctx) as brain:
         brain.trigger_snooze(trigger, _from_now(brain, time), reason)
-        _show(brain, brain.trigger_show(trigger), json_)
+        _show(brain, brain.trigger_show(trigger), at.json_)
 
 
 def _from_now(brain: Brain, text: str) -> datetime:

@@ -6,12 +6,13 @@ import inspect
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
 from sb.cli import Group
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Skip the confirmation.")]
 As = Annotated[str, typer.Option("--as", help="The operator who signs, if this home has several keys.")]
@@ -50,18 +51,31 @@ def group(help_text: str = "", **more: Any) -> typer.Typer:
 
 def single(**more: Any) -> typer.Typer:
     """One command, or commands that a group takes in; without rich, which takes as long to load as a command to run."""
-    return typer.Typer(add_completion=False, rich_markup_mode=None, **more)
+    return _Commands(add_completion=False, rich_markup_mode=None, **more)
 
 
-def bundled(command: Callable[..., None]) -> Callable[..., None]:
-    """A command whose parameter of a dataclass stands for the options that the fields of that class declare.
+class _Commands(typer.Typer):
+    """Commands, each of which may take bundles of options."""
 
-    Those follow the command's own, in the order of the fields.
-    """
+    def command(self, *names: str | None, **more: Any) -> Callable[[_Function], _Function]:
+        register = super().command(*names, **more)
+
+        def add(function: _Function) -> _Function:
+            register(_unbundled(function))
+            return function
+
+        return add
+
+
+def _unbundled(command: Callable[..., Any]) -> Callable[..., Any]:
+    """A command with the fields of each dataclass that it takes as options of its own, behind the others."""
     signature = inspect.signature(command, eval_str=True)
     bundles: dict[str, Any] = {
         name: it.annotation for name, it in signature.parameters.items() if is_dataclass(it.annotation)
     }
+
+    if not bundles:
+        return command
 
     def run(**given: Any) -> None:
         for name, bundle in bundles.items():
