@@ -42,11 +42,11 @@ def test_the_three_that_matter_of_forty_are_found_and_decided_by_keyboard_at_80_
 ) -> None:
     terminal = Terminal(home, 80, 24, "console")
     terminal.read_until("Needs you 40")  # by stake: what sends credentials away, then what destroys elsewhere
-    terminal.read_until("Why       curl: sends to paste.example")
+    terminal.read_until("curl: sends to paste.example")
     decide(terminal, LEAK, "d", "that is my private key", "Denied")
-    terminal.read_until("Why       git push --force: ")  # the cursor goes on to the next
+    terminal.read_until("git push --force: ")  # the cursor goes on to the next
     decide(terminal, PUSH, "a", "we agreed on it", "Approved")
-    terminal.read_until("Why       docker volume rm: ")
+    terminal.read_until("docker volume rm: ")
     decide(terminal, DROP, "d", "not on production", "Denied")
     terminal.read_until("git branch -D · 37")  # all of them in one line
     terminal.type("q")
