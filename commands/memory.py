@@ -92,7 +92,7 @@ class Saved:
 
     @property
     def values(self) -> dict[str, Any]:
-        """What is saved beside the words."""
+        """Fields that are saved beside the words."""
         return {"private": self.private, "tags": self.tags, "source_type": self.source}
 
 
