@@ -161,6 +161,22 @@ def import_graph() -> dict[str, set[str]]:
     return {module: names for module, names in graph.items() if module not in DOORS | {"sb", "sb.kernel"}}
 
 
+# Packages that import their own modules when they are loaded; they are there before any thread is started.
+LOADED_WHOLE = {"sb.config", "sb.harness.probes", "sb.protocols", "sb.protocols.types"}
+
+
+def test_a_package_loads_its_modules_when_they_are_asked_for() -> None:
+    """Of two threads that import two modules of a package which imports both, one gets a deadlock for an error."""
+    eager = {
+        module
+        for module, path in sources()
+        if path.name == "__init__.py"
+        for node in tree(path).body
+        if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith(f"{module}.")
+    }
+    assert eager == LOADED_WHOLE
+
+
 def test_imports_go_downwards_only() -> None:
     upwards = [
         f"{module} imports {name}"

@@ -1,35 +1,35 @@
 """The eight default components of a stack, in order."""
 
-from sb.stack.components.anxiety import AnxietyComponent
-from sb.stack.components.component import Component
-from sb.stack.components.consolidation import ConsolidationComponent
-from sb.stack.components.embedding import EmbeddingComponent
-from sb.stack.components.emotions import EmotionalTaggingComponent
-from sb.stack.components.forgetting import ForgettingComponent
-from sb.stack.components.knowledge import KnowledgeComponent
-from sb.stack.components.metamemory import MetaMemoryComponent
-from sb.stack.components.suggestions import SuggestionComponent
+from __future__ import annotations
 
-DEFAULT_COMPONENTS: tuple[type[Component], ...] = (
-    EmbeddingComponent,
-    ForgettingComponent,
-    ConsolidationComponent,
-    EmotionalTaggingComponent,
-    AnxietyComponent,
-    SuggestionComponent,
-    MetaMemoryComponent,
-    KnowledgeComponent,
-)
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "DEFAULT_COMPONENTS",
-    "AnxietyComponent",
-    "Component",
-    "ConsolidationComponent",
-    "EmbeddingComponent",
-    "EmotionalTaggingComponent",
-    "ForgettingComponent",
-    "KnowledgeComponent",
-    "MetaMemoryComponent",
-    "SuggestionComponent",
-]
+if TYPE_CHECKING:
+    from sb.stack.components.anxiety import AnxietyComponent as AnxietyComponent
+    from sb.stack.components.component import Component as Component
+    from sb.stack.components.consolidation import ConsolidationComponent as ConsolidationComponent
+    from sb.stack.components.default import DEFAULT_COMPONENTS as DEFAULT_COMPONENTS
+    from sb.stack.components.embedding import EmbeddingComponent as EmbeddingComponent
+    from sb.stack.components.emotions import EmotionalTaggingComponent as EmotionalTaggingComponent
+    from sb.stack.components.forgetting import ForgettingComponent as ForgettingComponent
+    from sb.stack.components.knowledge import KnowledgeComponent as KnowledgeComponent
+    from sb.stack.components.metamemory import MetaMemoryComponent as MetaMemoryComponent
+    from sb.stack.components.suggestions import SuggestionComponent as SuggestionComponent
+else:
+    from sb.base.lazy import lazy_exports
+
+    __getattr__, __all__ = lazy_exports(
+        __name__,
+        {
+            "sb.stack.components.default": "DEFAULT_COMPONENTS",
+            "sb.stack.components.anxiety": "AnxietyComponent",
+            "sb.stack.components.component": "Component",
+            "sb.stack.components.consolidation": "ConsolidationComponent",
+            "sb.stack.components.embedding": "EmbeddingComponent",
+            "sb.stack.components.emotions": "EmotionalTaggingComponent",
+            "sb.stack.components.forgetting": "ForgettingComponent",
+            "sb.stack.components.knowledge": "KnowledgeComponent",
+            "sb.stack.components.metamemory": "MetaMemoryComponent",
+            "sb.stack.components.suggestions": "SuggestionComponent",
+        },
+    )
