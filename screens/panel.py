@@ -207,8 +207,13 @@ class Split(Container):
         """The lines of the first panel where its list is shorter than its share; 0 where it is not, or was moved."""
         lists = list(self._panels[0].query(RowList))
         rows = lists[0].virtual_size.height if len(lists) == 1 else 0
-        beside = (it.outer_size.height for it in self._panels[0].children if it.display and it not in lists)
-        lines = rows + sum(beside) + (2 if has_borders(self.app) else 1)
+        others = [it for it in self._panels[0].children if it not in lists]
+        if self.app.size.height >= HIGH and any(
+            it.styles.height and it.styles.height.value > 1 for it in others
+        ):
+            return 0  # a chart has what is left
+        beside = sum(it.outer_size.height for it in others if it.display)
+        lines = rows + beside + (2 if has_borders(self.app) else 1)
         fits = lines < self.size.height * self._shares.high // SHARES
         return lines if rows > 1 and fits and self._shares.high == FIRST_HIGH else 0
 

@@ -75,3 +75,26 @@ def test_an_agents_page_says_how_much_it_does_not_list(agents: Agents, console: 
         assert console.detail().count("bank.pay") == 20
 
     console(script, (120, 36))
+
+
+def test_agents_are_all_listed_beside_the_chart_that_a_larger_terminal_has_room_for(
+    agents: Agents, console: Console
+) -> None:
+    agents.work(2)
+    agents.work(1, agent="scribe")
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.visit(pilot, "agents")
+        await console.shows(pilot, "scribe")
+        await console.visit(pilot, "inbox")
+        await console.resize(120, 36)
+        await console.visit(pilot, "agents")
+        await console.shows(pilot, "calls an hour")
+        await console.until(
+            pilot,
+            lambda: all(
+                f"○ {name}" in console.text() or f"● {name}" in console.text() for name in ("clerk", "scribe")
+            ),
+        )
+
+    console(script, (80, 24))
