@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sb.screens.state.batch import ABOVE, SHELL, TOOL, batch
 from sb.screens.state.document import Field, facts_of, fields_for
-from sb.screens.state.question import Question, some
+from sb.screens.state.question import Question
 
 from sb.base.fitting import relative_age, short_span
 from sb.base.sources import MICROSECONDS
@@ -157,8 +157,6 @@ def question(
         asked = sorted(asked, key=gravity)
         several = batch(asked)
         facts, objects, revealed = several.common, several.lines, several.revealed
-        if verb != "approve":
-            objects, revealed = some(list(objects), count), some(list(revealed), count)
     if hidden:
         facts = (*facts, ("Hidden", _HIDDEN))
     noun = "request" if asked else "grant"

@@ -134,3 +134,11 @@ def test_a_letter_where_a_number_is_asked_for_is_said_to_confirm_nothing(
         assert "nothing else confirms this" not in console.text()
 
     console(script)
+
+
+def test_denying_many_leaves_none_of_them_out(agents: Agents) -> None:
+    ids = [shell(agents, f"git branch -D {branch}") for branch in BRANCHES]
+    ids.append(shell(agents, "pip install git+https://example.org/fork.git"))
+    lines = "\n".join(asked(agents, *ids, verb="deny").objects)
+    assert "pip install git+https://example.org/fork.git" in lines
+    assert all(branch in lines for branch in BRANCHES)
