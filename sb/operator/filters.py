@@ -389,19 +389,28 @@ def _log_clause(term: Term, now: int) -> Clause:
     if term.key == "by":
         return _decided_by(term)
     if term.key == "amount":  # hosts' tools have none: their payloads are not looked at
-        may = f"tool_id NOT LIKE 'host.%' AND instr(payload, '\"{MONEY}\"') AND json_valid(payload)"
-        return _amount_clause(term, "payload", may)
+        may = "{0}tool_id NOT LIKE 'host.%' AND instr({0}payload, '\"{1}\"') AND json_valid({0}payload)"
+        (own, values), (other, again) = (
+            _amount_clause(replace(term, negated=False), f"{table}payload", may.format(table, MONEY))
+            for table in ("", "q.")
+        )
+        return _negated(term, f"{own} OR {_of_request(other)}", *values, *again)
     if term.key:
         return _named(term, _EVENT[term.key])
     columns, texts = contains(term.value, *_EVENT.values())
     payload, (letters,) = contains(term.value, "payload")
-    values: tuple[str, ...] = (*texts, letters)
+    found: tuple[str, ...] = (*texts, letters)
     if _HEX.issuperset(term.value):  # which may stand within a digest: it has to begin there, or a word
-        payload, values = (
-            f"({payload} AND lower(payload) GLOB ?)",
-            (*values, f"*[^0-9a-f]{term.value.lower()}*"),
-        )
-    return _negated(term, f"{columns} OR {payload}", *values)
+        payload = f"({payload} AND lower(payload) GLOB ?)"
+        found = (*found, f"*[^0-9a-f]{term.value.lower()}*")
+    asked, words = contains(term.value, "q.payload")
+    return _negated(term, f"{columns} OR {payload} OR {_of_request(asked)}", *found, *words)
+
+
+def _of_request(clause: str) -> str:
+    """True where a row decides a request whose event, `q`, fits: it names the request and repeats nothing of it."""
+    asked = f"SELECT a.id FROM approvals AS a JOIN events AS q ON q.id = a.event_id WHERE {clause}"
+    return f"(substr(kind, 1, 9) = 'approval.' AND call_id IN ({asked}))"
 
 
 def _decided_by(term: Term) -> Clause:

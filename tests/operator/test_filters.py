@@ -237,6 +237,22 @@ def test_the_log_takes_the_same_words(sb: CommandLine, asked: dict[str, str]) ->
         assert asked[name] in [item["call_id"] for item in found], state
 
 
+@rows(
+    "text, kinds",
+    [
+        ("eve", "requested approved"),  # a decision names its request, and repeats nothing of it
+        ("amount>60 amount<100", "requested approved"),
+        ("amount>1000", "requested"),
+        ("agent:clerk amount<15 by:ada", "approved"),
+    ],
+)
+def test_a_decision_is_found_by_the_words_and_the_amount_of_its_request(
+    sb: CommandLine, asked: dict[str, str], text: str, kinds: str
+) -> None:
+    found = sb("log", "search", *text.split(), "kind:approval.*", "--json").json["items"]
+    assert sorted(item["kind"].removeprefix("approval.") for item in found) == sorted(kinds.split())
+
+
 def test_lists_and_searches_take_a_saved_filter_and_narrow_it(sb: CommandLine, asked: dict[str, str]) -> None:
     assert sb("filters", "save", "ada's week", "by:ada", "since:7d").code == 0
     listed = sb("approvals", "list", "--saved", "ada's week", "--json").json["items"]
