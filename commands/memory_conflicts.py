@@ -124,7 +124,8 @@ def _json(item: Conflict) -> dict[str, object]:
 
 def _show(item: Conflict, now: float, *, whole: bool = False) -> None:
     about = f": {item.about}" if item.about else ""
-    output.line(f"{item.id}  {item.status}  {item.kind}  {human_age(now - item.at)}{about}", one_line=True)
+    age = f"  {human_age(now - item.at)}" if item.at else ""  # nobody notes when copies went apart
+    output.line(f"{item.id}  {item.status}  {item.kind}{age}{about}", one_line=True)
     for side in item.sides:
         mark = "holds" if side.id == item.winner else side.state if side.state != "active" else "says"
         text = side.content if whole else shorten(side.content, WIDEST)

@@ -23,6 +23,7 @@ from sb.base.fitting import (
     short_span,
     wrap,
 )
+from sb.present.effects import telling_words
 from tests.rows import rows
 
 SECOND = 1_000_000
@@ -229,3 +230,16 @@ def test_the_middle_cut_leaves_a_number_before_it_whole_where_it_can(
     text: str, cells: int, fitted: str
 ) -> None:
     assert fit(text, cells, Cut.MIDDLE) == fitted
+
+
+def test_payments_to_different_people_are_told_apart_in_a_narrow_list() -> None:
+    calls = [
+        f"bank.pay amount={amount}, currency=EUR, to={to}"
+        for amount, to in ((48_000, "Acme Ltd"), (25, "Post AG"), (12, "Eve"))
+    ]
+    for cells in (18, 24, 40):
+        shown = [
+            fit_keeping(call, cells, telling_words(call, "a person must approve each call")) for call in calls
+        ]
+        assert ["48000" in shown[0], "25" in shown[1], "12" in shown[2]] == [True] * 3
+        assert len(set(shown)) == 3

@@ -29,6 +29,7 @@ _PHRASES: dict[str, str] = {
     SafetyClass.DESTRUCTIVE: "hard or impossible to take back, so a person approves it",
 }
 _NAMED = re.compile(r"[^\s,;:()\"']*[/.~@_$-][^\s,;:()\"']*")  # a path, a host, an option: no word of prose
+_VALUES = re.compile(r"(?<=\w=)[^,]+")  # in a call as lists show it: `bank.pay amount=25, to=bob`
 _SHORTEST_NAME = 4
 _LONGEST_ABOUT = 60  # characters of the object of a call in its reason
 _LONGEST_REASON = 400  # characters of a reason in which names are looked for: an agent can make it a megabyte
@@ -183,9 +184,10 @@ def _by_rule(rules: Collection[str], safety_class: str) -> tuple[str, str] | Non
 
 
 def telling_words(call: str, why: str) -> tuple[str, ...]:
-    """The files, hosts and options of a call that the reason names: what is left of it in a narrow list."""
+    """The files, hosts and options of a call that the reason names, else its values: what is left in a narrow list."""
     named = (word.strip(".-") for word in _NAMED.findall(why[:_LONGEST_REASON]))
-    return tuple(dict.fromkeys(word for word in named if len(word) >= _SHORTEST_NAME and word in call))
+    found = dict.fromkeys(word for word in named if len(word) >= _SHORTEST_NAME and word in call)
+    return tuple(found or dict.fromkeys(_VALUES.findall(call)))
 
 
 def request_why(disclosed: Disclosure) -> str:

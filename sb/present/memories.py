@@ -158,6 +158,16 @@ REVIEW = Kind[ReviewItem](
 )
 
 
+def memory_marks(found: Memory) -> dict[str, str]:
+    """Marks of what speaks against a memory, each with its id."""
+    marks = {
+        "superseded by": found.superseded_by,
+        "partly corrected by": found.corrected_by,
+        "contested in": found.conflict,
+    }
+    return {mark: uid for mark, uid in marks.items() if uid}
+
+
 def memory_heading(found: Memory, now: float) -> str:
     """The line above a memory's text, where a list shows both; of a past session's with its date and session.
 
@@ -166,12 +176,7 @@ def memory_heading(found: Memory, now: float) -> str:
     """
     kind = f"{found.kind} {found.category}" if found.category else found.kind
     where = f"private, {found.scope}" if found.private else found.scope
-    marks = {
-        "superseded by": found.superseded_by,
-        "partly corrected by": found.corrected_by,
-        "contested in": found.conflict,
-    }
-    kind = "  ".join([kind, *(f"{mark} {uid}" for mark, uid in marks.items() if uid)])
+    kind = "  ".join([kind, *(f"{mark} {uid}" for mark, uid in memory_marks(found).items())])
     heading = f"{found.id}  {kind}  {where}  {human_age(now - found.happened_at)}  by {found.agent_id}"
     if not (found.session or "").startswith(PAST_SESSION):
         return heading

@@ -16,7 +16,7 @@ from sb.errors import NotFoundError
 from sb.memory.allowed_changes import is_suggestion
 from sb.memory.neighbourhood import Neighbour
 from sb.memory.provenance import Dossier, Origin, show, why
-from sb.present.memories import KIND_TONES, evidence_text, is_active, state_word, text_of
+from sb.present.memories import KIND_TONES, evidence_text, is_active, memory_marks, state_word, text_of
 from sb.present.states import SOFT, state
 from sb.present.times import date_and_time
 from sb.store.records.columns import Row
@@ -82,6 +82,7 @@ def _columns(row: Row, about: Dossier) -> Iterator[Field]:
     yield Field("Kind", kind, tone=KIND_TONES.get(memory.kind, ""))
     yield Field("State", ", ".join(filter(None, (word, strength))), tone=_tone(word))
     confidence = memory.confidence
+    yield from (Field(mark.capitalize(), uid, tone="warn") for mark, uid in memory_marks(memory).items())
     values = {
         "Scope": memory.scope,
         "Private": "yes: of all agents only its own reads it" if memory.private else None,

@@ -70,3 +70,19 @@ def test_memories_alone_are_listed_as_they_were() -> None:
 def test_upkeep_that_does_not_fit_a_filter_is_not_listed() -> None:
     found = Found(array("q", [9, 7, 5, 3]), 9, True)
     assert list(arranged(found, None, [9, 8, 3])) == [7, 5, UPKEEP_HEADING, 9, 3]
+
+
+def test_a_contradicted_memory_names_its_conflict_and_once_settled_what_superseded_it(
+    agents: Agents, console: Console
+) -> None:
+    older = agents.runtime.brain("ada").remember("The deadline is in May")
+    newer = agents.runtime.brain("eve").remember("The deadline is in June")
+    (conflict,) = agents.runtime.brain("ada").conflicts()
+
+    async def script(pilot: Pilot[None]) -> None:
+        console.app.find_on("memory", older)
+        await console.until(pilot, lambda: f"Contested in {conflict.id}" in console.detail())
+        console.records.memory("write", "operator").resolve_conflict(conflict.id, newer, "asked the team")
+        await console.until(pilot, lambda: f"Superseded by {newer}" in console.detail())
+
+    console(script, (120, 36))
