@@ -15,7 +15,7 @@ from sb.memory.entities import ONE
 from sb.memory.handoffs import PENDING, HandoffPacket, Handoffs, Newest
 from sb.memory.lazy import lazy
 from sb.memory.open_conflicts import OpenConflict, open_conflicts
-from sb.memory.salience import WEIGHTS, configured, salience, within
+from sb.memory.salience import judged, within
 from sb.memory.search import Searcher
 from sb.memory.session_writer import SessionWriter
 from sb.memory.space import Space
@@ -205,17 +205,7 @@ class Orienting:
         rows |= {row["id"]: row for row in space.records.rows(missing) if row["kind"] != "handoff"}
         for number in numbers_where(space.database, rows, space.reader.left_out(places)):
             del rows[number]
-        reads, now = space.reads.stats(list(rows)), space.clock.now()
-        aged = space.aged(rows.values(), reads)
-        trust, weights = space.trust.in_rows(rows.values()), configured(WEIGHTS, space.settings.salience)
-        scored = []
-        for number in rows:
-            its = salience(
-                aged[number], reads.get(number), now, relevance=relevant.get(number, 0.0), weights=weights,
-                trust=trust[number],
-            )  # fmt: skip
-            scored.append((aged[number], its.value))
-        return sorted(scored, key=lambda pair: (-pair[1], -pair[0]["id"]))
+        return judged(space, rows, relevant)
 
     def _entries(
         self,

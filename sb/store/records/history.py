@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 
 import orjson
@@ -45,6 +45,42 @@ class RecordHistory:
                 None if former is None else orjson.dumps(former).decode(),
             ),
         )
+
+    def first_changes(self, records: Sequence[int], actor: str) -> dict[int, int]:
+        """Returns the first change that somebody made of each of these records."""
+        sql = (
+            "SELECT h.record, min(h.id) FROM json_each(?) AS j CROSS JOIN record_history AS h ON h.record = j.value"
+            " WHERE h.actor = ? GROUP BY h.record"
+        )
+        return dict(self.database.query(sql, (orjson.dumps(list(records)).decode(), actor)))
+
+    def changes_after(self, changes: Mapping[int, int]) -> dict[int, list[tuple[str, Row]]]:
+        """Returns who changed records after these changes, and what each replaced, oldest first.
+
+        Args:
+            changes: by record.
+        """
+        sql = (
+            "SELECT h.record, h.actor, h.former FROM json_each(?) AS j CROSS JOIN record_history AS h"
+            " ON h.record = j.value ->> 0 AND h.id > j.value ->> 1 WHERE h.operation <> ? ORDER BY h.id"
+        )
+        found: dict[int, list[tuple[str, Row]]] = {}
+        listed = orjson.dumps(list(changes.items())).decode()
+        for record, actor, former in self.database.query(sql, (listed, RESTATE)):
+            found.setdefault(record, []).append((actor, orjson.loads(former) if former else {}))
+        return found
+
+    def changed_by_others(self, actor: str, most: int) -> list[int]:
+        """Lists the records of the latest changes by anybody else, the latest first.
+
+        Args:
+            most: changes that are looked at.
+        """
+        sql = (
+            "SELECT record FROM (SELECT id, record FROM record_history WHERE actor <> ? AND operation <> ?"
+            " ORDER BY id DESC LIMIT +?) GROUP BY record ORDER BY max(id) DESC"
+        )
+        return [record for (record,) in self.database.query(sql, (actor, RESTATE, most))]
 
     def reasons(self) -> Iterator[tuple[int, str]]:
         """The number and the reason of every change for which one was given."""

@@ -51,6 +51,17 @@ class Known(NamedTuple):
         return self.active and self.version == self.actual
 
 
+class Told(NamedTuple):
+    """The last time that an agent was told a record.
+
+    Args:
+        change: the last change of any record by then.
+    """
+
+    at: float
+    change: int
+
+
 class ReadLog:
     """The broadcasts of one database, and how often each record was in one."""
 
@@ -78,7 +89,8 @@ class ReadLog:
             purpose: for what they were read.
         """
         cursor = execute(
-            "INSERT INTO broadcasts (at, agent, session, operation, query, tokens, purpose) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO broadcasts (at, agent, session, operation, query, tokens, purpose, change)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(id), 0) FROM record_history))",
             (at, agent, session, operation, query, tokens, purpose),
         )
         number = int(cursor.lastrowid)
@@ -136,11 +148,12 @@ class ReadLog:
             return 0
         span = (old[0][0], old[-1][0])
         execute(
-            "INSERT INTO folded_reads (agent, record, first, last, count)"
-            " SELECT b.agent, a.record, min(b.at), max(b.at), count(*) FROM broadcasts AS b CROSS JOIN access_log AS a"
-            " ON a.broadcast = b.id WHERE b.id BETWEEN ? AND ? GROUP BY b.agent, a.record ON CONFLICT (agent, record)"
-            " DO UPDATE SET first = min(first, excluded.first), last = max(last, excluded.last),"
-            " count = count + excluded.count",
+            "INSERT INTO folded_reads (agent, record, first, last, count, change)"
+            " SELECT b.agent, a.record, min(b.at), max(b.at), count(*), max(b.change) FROM broadcasts AS b"
+            " CROSS JOIN access_log AS a ON a.broadcast = b.id WHERE b.id BETWEEN ? AND ? GROUP BY b.agent, a.record"
+            " ON CONFLICT (agent, record) DO UPDATE SET first = min(first, excluded.first),"
+            " last = max(last, excluded.last), count = count + excluded.count,"
+            " change = max(change, excluded.change)",
             span,
         )
         execute("DELETE FROM access_log WHERE broadcast BETWEEN ? AND ?", span)
@@ -228,10 +241,10 @@ class ReadLog:
         """
         rows = self._database.query(
             "SELECT k.record, r.uid, r.kind, r.place, coalesce((SELECT h.version FROM record_history AS h"
-            " WHERE h.record = k.record AND h.at > k.at AND h.actor <> ? ORDER BY h.id LIMIT 1), r.version),"
-            " r.version, r.state = 'active' FROM (SELECT record, max(at) AS at FROM ("
-            " SELECT id AS record, created_at AS at FROM records WHERE session = ?"
-            " UNION ALL SELECT a.record, b.at FROM broadcasts AS b JOIN access_log AS a ON a.broadcast = b.id"
+            " WHERE h.record = k.record AND h.id > k.change AND h.actor <> ? ORDER BY h.id LIMIT 1), r.version),"
+            " r.version, r.state = 'active' FROM (SELECT record, max(at) AS at, max(change) AS change FROM ("
+            " SELECT id AS record, created_at AS at, 0 AS change FROM records WHERE session = ?"
+            " UNION ALL SELECT a.record, b.at, b.change FROM broadcasts AS b JOIN access_log AS a ON a.broadcast = b.id"
             " WHERE b.session = ?) GROUP BY record) AS k JOIN records AS r ON r.id = k.record"
             " ORDER BY k.at DESC, k.record DESC LIMIT +?",
             (agent, session, session, limit),
@@ -240,6 +253,18 @@ class ReadLog:
             Known(record, uid, kind, place, version, actual, bool(active))
             for record, uid, kind, place, version, actual, active in rows
         ]
+
+    def told(self, agent: str, records: Sequence[int]) -> dict[int, Told]:
+        """Returns when an agent was last told each of these records; none that it never was."""
+        rows = self._database.query(
+            "SELECT record, at, change, max(number) FROM ("
+            " SELECT a.record AS record, b.at AS at, b.change AS change, b.id AS number FROM json_each(?1) AS j"
+            " CROSS JOIN access_log AS a ON a.record = j.value CROSS JOIN broadcasts AS b ON b.id = a.broadcast"
+            " WHERE b.agent = ?2 UNION ALL SELECT f.record, f.last, f.change, 0 FROM json_each(?1) AS j"
+            " CROSS JOIN folded_reads AS f ON f.agent = ?2 AND f.record = j.value) GROUP BY record",
+            (orjson.dumps(list(records)).decode(), agent),
+        )
+        return {record: Told(at, change) for record, at, change, _ in rows}
 
     def queries(self) -> Iterator[tuple[int, str]]:
         """The number and the question of every read that had one."""

@@ -1,0 +1,181 @@
+"""What agents know of memories, by what they wrote and what they were told, and what of that is outdated.
+
+Source: the memory whitepaper, "theory of mind". An agent was told what reached its context, by the log of reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from sb.base.values.frozen import frozen
+from sb.memory.search import NO_FILTERS, Searcher
+from sb.memory.space import Space
+from sb.memory.trust.floor import numbers_where
+from sb.memory.views import Memory, View
+from sb.store.records.columns import ACTIVE, FORGOTTEN, SUPERSEDED, Row
+
+WROTE, TOLD, UNKNOWN = "wrote", "told", "unknown"
+CHANGED = "changed"
+_SAYS = (
+    "text",
+    "category",
+    "speaker",
+    "happened_at",
+)  # columns that a reader is shown; a confidence moves all the time
+_CHANGES = 500  # by others, the latest ones, among which what is outdated is looked for
+_CANDIDATES = 5  # memories that fell, for each one that is asked for
+
+
+@frozen
+class Outdated(View):
+    """A memory that an agent knows as it no longer is.
+
+    Args:
+        told, voice: what the agent knows of it, and whose words that is. since: changed, superseded or forgotten.
+        now: the id of the memory that holds now, or "". content, now_voice: what that says, and whose words that is.
+    """
+
+    id: str
+    told: str
+    voice: str
+    since: str
+    now: str = ""
+    content: str = ""
+    now_voice: str = ""
+
+
+@frozen
+class Knowledge(Memory):
+    """A memory, and what an agent knows of it.
+
+    Args:
+        knows: wrote, told, or unknown. told_at: when it was told last, in seconds since the epoch; None if never.
+        outdated: what it knows of it instead, where that no longer holds.
+    """
+
+    knows: str = UNKNOWN
+    told_at: float | None = None
+    outdated: Outdated | None = None
+
+
+class Standing(NamedTuple):
+    """What an agent knows of one record.
+
+    Args:
+        known: the record as the agent knows it. since: as of `Outdated`, or "" if that still holds.
+    """
+
+    knows: str
+    told_at: float | None
+    known: Row
+    since: str
+
+    @property
+    def is_current(self) -> bool:
+        return self.knows != UNKNOWN and not self.since
+
+
+def standings(space: Space, agent: str, rows: Sequence[Row]) -> dict[int, Standing]:
+    """Returns what an agent knows of each of these records, by number.
+
+    An agent knows what it wrote, changed, or was told, and its own changes of that.
+    """
+    told = space.reads.told(agent, [row["id"] for row in rows])
+    own = {row["id"]: 0 for row in rows if row["agent"] == agent}
+    others = [row["id"] for row in rows if row["id"] not in own]
+    own |= space.records.first_changes(others, agent)
+    known = own | {number: item.change for number, item in told.items()}
+    later = space.records.changes_after(known)
+    found = {}
+    for row in rows:
+        number = row["id"]
+        changes = later.get(number, [])
+        first = next((at for at, (actor, _) in enumerate(changes) if actor != agent), len(changes))
+        former = dict(row)
+        for _, replaced in reversed(changes[first:]):
+            former |= replaced
+        at = told[number].at if number in told else None
+        knows = WROTE if number in own else TOLD if at is not None else UNKNOWN
+        found[number] = Standing(knows, at, former, _since(row, former))
+    return found
+
+
+def _since(row: Row, former: Row) -> str:
+    if row["state"] in (SUPERSEDED, FORGOTTEN):
+        return str(row["state"]) if former["state"] == ACTIVE else ""
+    differs = row["state"] == ACTIVE and any(row[name] != former[name] for name in _SAYS)
+    return CHANGED if differs else ""
+
+
+def readable(space: Space, rows: Sequence[Row], places: Sequence[int]) -> list[Row]:
+    """Those of these records that the space's reader may read, and that its searches would not leave out."""
+    hidden = numbers_where(space.database, [row["id"] for row in rows], space.reader.left_out(places))
+    return [
+        row for row in rows if row["place"] in places and row["id"] not in hidden and space.reader.allows(row)
+    ]
+
+
+def outdated(space: Space, row: Row, standing: Standing, places: Sequence[int]) -> Outdated:
+    """Returns what an agent knows of a record that its space's reader may read, and what holds now."""
+    # Who may read it is as of now, whoever could when it was told.
+    former = space.memory({**standing.known, "place": row["place"]})
+    holds = _in_force(space, row, places)
+    if holds is None:
+        return Outdated(row["uid"], former.content, former.voice, standing.since)
+    now = space.memory(holds)
+    return Outdated(row["uid"], former.content, former.voice, standing.since, now.id, now.content, now.voice)
+
+
+def _in_force(space: Space, row: Row, places: Sequence[int]) -> Row | None:
+    """The record that holds in a record's place, if the space's reader may read it."""
+    seen = set()
+    holds: Row | None = row
+    while holds is not None and holds["state"] == SUPERSEDED and holds["id"] not in seen:
+        seen.add(holds["id"])
+        holds = space.records.find(space.superseded_by(holds))
+    there = holds is not None and holds["state"] == ACTIVE and readable(space, [holds], places)
+    return holds if there else None
+
+
+def latest_outdated(space: Space, agent: str, places: Sequence[int], most: int) -> list[Outdated]:
+    """Lists what an agent, who reads the space, knows as it no longer is, the latest change first.
+
+    Args:
+        most: how many.
+    """
+    changed = space.records.changed_by_others(agent, _CHANGES)
+    if not changed:
+        return []
+    rows = {row["id"]: row for row in space.records.rows(changed)}
+    known = standings(space, agent, [row for row in rows.values() if row["place"] in places])
+    held = [rows[number] for number in changed if number in known and _is_outdated(known[number])]
+    return [outdated(space, row, known[row["id"]], places) for row in readable(space, held, places)[:most]]
+
+
+def _is_outdated(standing: Standing) -> bool:
+    return standing.knows != UNKNOWN and bool(standing.since)
+
+
+def knowledge(
+    space: Space, searcher: Searcher, agent: str, question: str, places: Sequence[int], k: int
+) -> list[Knowledge]:
+    """Lists the memories that answer a question, with what an agent knows of each; then what it knows that fell since.
+
+    Args:
+        places: those that who asks may see. k: the most memories that hold, and as many again that fell.
+    """
+    hits = [row for _, row in searcher.first(searcher.find(question, places), k)]
+    fallen = searcher.past(question, places, NO_FILTERS, _CANDIDATES * k, (SUPERSEDED, FORGOTTEN))
+    known = standings(space, agent, [*hits, *fallen])
+    held = readable(space, [row for row in fallen if _is_outdated(known[row["id"]])], places)
+    return [_shown(space, row, known, places) for row in (*hits, *held[:k])]
+
+
+def _shown(space: Space, row: Row, known: Mapping[int, Standing], places: Sequence[int]) -> Knowledge:
+    standing = known[row["id"]]
+    instead = None
+    if _is_outdated(standing) and space.reader.allows(row):
+        instead = outdated(space, row, standing, places)
+    memory = space.memory(row)
+    return Knowledge(**vars(memory), knows=standing.knows, told_at=standing.told_at, outdated=instead)
