@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from sb.base.text import shorten
 from sb.base.values.frozen import frozen
+from sb.memory.salience import judged
 from sb.memory.search import NO_FILTERS, Searcher
 from sb.memory.space import Space
 from sb.memory.trust.floor import numbers_where
@@ -23,6 +25,7 @@ _SAYS = (
     "speaker",
     "happened_at",
 )  # columns that a reader is shown; a confidence moves all the time
+_LONGEST = 160  # characters of a new memory's title, and of what is outdated
 _CHANGES = 500  # by others, the latest ones, among which what is outdated is looked for
 _CANDIDATES = 5  # memories that fell, for each one that is asked for
 
@@ -43,6 +46,31 @@ class Outdated(View):
     now: str = ""
     content: str = ""
     now_voice: str = ""
+
+    @property
+    def line(self) -> str:
+        """The text that tells it to the agent."""
+        holds = f": {self.content} ({self.now}, by {self.now_voice})" if self.now else ""
+        told = f"{shorten(self.told, _LONGEST)} ({self.id}, by {self.voice})"
+        return f"outdated, you know: {told}; {self.since} since{holds}"
+
+
+@frozen
+class New(View):
+    """A memory that an agent does not know.
+
+    Args:
+        voice: whose words its title is.
+    """
+
+    id: str
+    title: str
+    voice: str
+
+    @property
+    def line(self) -> str:
+        """The text that names it to the agent."""
+        return f"new to you: {shorten(self.title, _LONGEST)} ({self.id}, by {self.voice})"
 
 
 @frozen
@@ -148,9 +176,30 @@ def latest_outdated(space: Space, agent: str, places: Sequence[int], most: int) 
     if not changed:
         return []
     rows = {row["id"]: row for row in space.records.rows(changed)}
-    known = standings(space, agent, [row for row in rows.values() if row["place"] in places])
+    memories = [row for row in rows.values() if row["place"] in places and row["kind"] != "handoff"]
+    known = standings(space, agent, memories)
     held = [rows[number] for number in changed if number in known and _is_outdated(known[number])]
     return [outdated(space, row, known[row["id"]], places) for row in readable(space, held, places)[:most]]
+
+
+def lacking(space: Space, agent: str, records: Sequence[int]) -> set[int]:
+    """Returns those of these records that an agent does not have as they are now."""
+    known = standings(space, agent, list(space.records.rows(records)))
+    return {number for number, standing in known.items() if not standing.is_current}
+
+
+def new_to(space: Space, agent: str, rows: Sequence[Row], places: Sequence[int], most: int) -> list[New]:
+    """Lists those of these records that an agent, who reads the space, does not know, the most salient first.
+
+    Args:
+        most: how many.
+    """
+    active = [row for row in rows if row["state"] == ACTIVE]
+    known = standings(space, agent, active)
+    unknown = [row for row in active if known[row["id"]].knows == UNKNOWN]
+    new = {row["id"]: row for row in readable(space, unknown, places)}
+    memories = (space.memory(row) for row, _ in judged(space, new)[:most])
+    return [New(memory.id, memory.title, memory.voice) for memory in memories]
 
 
 def _is_outdated(standing: Standing) -> bool:

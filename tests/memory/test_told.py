@@ -8,6 +8,7 @@ import pytest
 
 from sb.errors import DeniedError
 from sb.memory import Brain
+from sb.store import migrate
 from tests.memory.agents import DAY, Agents, agents
 
 __all__ = ["agents"]
@@ -176,3 +177,23 @@ def test_what_was_erased_after_it_was_told_leaves_no_trace(agents: Agents) -> No
         ada.space.records.erase(execute, [bob.space.records.find(port)["id"]], actor="ana", reason="asked")
     assert known(ada, "bob") == {}
     assert "8080" not in repr(agents.person().knows("bob", "port of the gateway"))
+
+
+def test_a_database_from_before_compares_what_was_told_by_time(agents: Agents) -> None:
+    ada = agents.brain("ada", scope="project:shop")
+    port = ada.remember("the port of the gateway is 8080")
+    bob = agents.brain("bob", scope="project:shop")
+    bob.search("port of the gateway")
+    agents.clock.time += 60
+    ada.forget(port, "gone")
+    agents.clock.time += 60
+    ada.recover(port, "not gone")
+    agents.clock.time += 60
+    bob.search("port of the gateway")
+    query = "SELECT id, change FROM broadcasts ORDER BY id"
+    changes = agents.rows(query)
+    assert len({change for _, change in changes}) == 2
+    agents.tamper("UPDATE broadcasts SET change = 0")
+    told = next(item for item in migrate.shipped() if item.name == "told")
+    agents.tamper(next(part for part in migrate.statements(told.sql) if "UPDATE broadcasts" in part))
+    assert agents.rows(query) == changes
