@@ -160,12 +160,12 @@ def knows(
         return
     for item in found:
         show_in_list(item, now, question)
-        told = "" if item.told_at is None else f", told {human_age(now - item.told_at)}"
-        known = {"wrote": f"wrote it{told}", "told": told.removeprefix(", "), "unknown": "does not know it"}
+        last = "" if item.told_at is None else f", told {human_age(now - item.told_at)}"
+        known = {"wrote": f"wrote it{last}", "told": last.removeprefix(", "), "unknown": "does not know it"}
         output.line(f"    {whom}: {known[item.knows]}", one_line=True)
         if instead := item.outdated:
             holds = f"; now {shorten(instead.content, WIDEST)}  {instead.now}" if instead.now else ""
-            output.line(f"    {instead.since} since: {shorten(instead.told, WIDEST)}{holds}", one_line=True)
+            output.line(f"    {instead.since} since: {shorten(instead.known, WIDEST)}{holds}", one_line=True)
     if not any(item.knows != "unknown" for item in found):
         note(f"{whom} neither wrote nor was told any of this")
 

@@ -15,7 +15,7 @@ from sb.memory.entities import ONE
 from sb.memory.handoffs import PENDING, HandoffPacket, Handoffs, Newest
 from sb.memory.lazy import lazy
 from sb.memory.open_conflicts import OpenConflict, open_conflicts
-from sb.memory.salience import judged, within
+from sb.memory.salience import WEIGHTS, configured, salience, within
 from sb.memory.search import Searcher
 from sb.memory.session_writer import SessionWriter
 from sb.memory.space import Space
@@ -209,7 +209,17 @@ class Orienting:
         rows |= {row["id"]: row for row in space.records.rows(missing) if row["kind"] != "handoff"}
         for number in numbers_where(space.database, rows, space.reader.left_out(places)):
             del rows[number]
-        return judged(space, rows, relevant)
+        reads, now = space.reads.stats(list(rows)), space.clock.now()
+        aged = space.aged(rows.values(), reads)
+        trust, weights = space.trust.in_rows(rows.values()), configured(WEIGHTS, space.settings.salience)
+        scored = []
+        for number in rows:
+            its = salience(
+                aged[number], reads.get(number), now, relevance=relevant.get(number, 0.0), weights=weights,
+                trust=trust[number],
+            )  # fmt: skip
+            scored.append((aged[number], its.value))
+        return sorted(scored, key=lambda pair: (-pair[1], -pair[0]["id"]))
 
     def _entries(
         self,
@@ -277,9 +287,9 @@ class Orienting:
         given, due = newest.packet, sections["triggers"]
         if given is not None and newest.row is not None and sections["handoff"]:
             given = replace(given, outdated=tuple(sections["outdated"]), new=tuple(sections["new"]))
-            told = [newest.row, *self._handoffs.told(given.outdated)]
-            hits += [(row["id"], 1.0) for row in told]
-            memories += map(self._space.memory, told)
+            also = [newest.row, *self._handoffs.rows_of(given.outdated)]
+            hits += [(row["id"], 1.0) for row in also]
+            memories += map(self._space.memory, also)
         self._writer.broadcast(ORIENT, query or "", hits, memories)
         made = ContextPackage(
             scope=self._writer.scope,

@@ -19,9 +19,9 @@ from sb.base.values.canonical import canonical_bytes
 from sb.base.values.frozen import frozen
 from sb.config import Home
 from sb.errors import ConfigError
+from sb.memory.knowledge import NAMED, New, Outdated, lacking, latest_outdated, new_to
 from sb.memory.masking import mask, refuse_secret
 from sb.memory.session_writer import SessionWriter
-from sb.memory.told import New, Outdated, lacking, latest_outdated, new_to
 from sb.memory.views import Memory, View
 from sb.protocols.types import Handoff
 from sb.store.records.columns import ACTIVE, Row
@@ -179,20 +179,29 @@ class Handoffs:
         if row is None or given is None or not given.verified:
             return given
         given = self.for_reader(given)
-        told = [row, *self.told(given.outdated)]
+        rows = [row, *self.rows_of(given.outdated)]
         self._writer.broadcast(
-            "resume", "", [(item["id"], 1.0) for item in told], [*map(self._space.memory, told)]
+            "resume", "", [(item["id"], 1.0) for item in rows], [*map(self._space.memory, rows)]
         )
         return replace(given, status=CONSUMED)
 
     def for_reader(self, given: HandoffPacket) -> HandoffPacket:
-        """A verified packet with what is new to this agent, and what it knows that is outdated."""
-        places, agent = self._writer.places(given.scope), self._writer.agent
-        new = new_to(self._space, agent, self._named(given.knows, places), places, _MOST_NEW)
-        held = latest_outdated(self._space, agent, places, _MOST_OUTDATED)
-        return replace(given, new=tuple(new), outdated=tuple(held))
+        """A verified packet with what changed since it was sent, what is new to this agent, and what it knows that is outdated."""
+        space, places, agent = self._space, self._writer.places(given.scope), self._writer.agent
+        where = f"r.uid IN ({_marks(given.knows)}) AND +r.place IN ({_marks(places)})"
+        named = list(space.records.select(where, (*given.knows, *places), columns=NAMED))
+        changed = [
+            row["id"] for row in named if row["state"] != ACTIVE or row["version"] > given.knows[row["uid"]]
+        ]
+        stale = (
+            _changed(space.memory(row), row, given.knows[row["uid"]])
+            for row in (space.records.rows(changed) if changed else ())
+        )
+        new = new_to(space, agent, named, places, _MOST_NEW)
+        outdated = latest_outdated(space, agent, places, _MOST_OUTDATED)
+        return replace(given, stale=tuple(stale), new=tuple(new), outdated=tuple(outdated))
 
-    def told(self, outdated: Sequence[Outdated]) -> list[Row]:
+    def rows_of(self, outdated: Sequence[Outdated]) -> list[Row]:
         """The records that count as told once it is told what of them is outdated, and what holds now."""
         ids = [uid for item in outdated for uid in (item.id, item.now) if uid]
         return list(self._space.records.known(ids).values()) if ids else []
@@ -213,7 +222,7 @@ class Handoffs:
             if handoff is None or problem:
                 return Newest(row, _withheld(row, scope, problem), tuple(others))
             if handoff.recipient in ("", self._writer.agent):
-                return Newest(row, self._shown(packet(handoff, self._stale(handoff))), tuple(others))
+                return Newest(row, self._shown(packet(handoff)), tuple(others))
             others[handoff.recipient] = None
         return Newest(None, None, tuple(others))
 
@@ -282,21 +291,6 @@ class Handoffs:
         key = derived_key(secret, f"handoff:{handoff.agent_id}")
         return hmac.digest(key, canonical_bytes(payload), "sha256").hex()
 
-    def _stale(self, handoff: Handoff) -> tuple[Stale, ...]:
-        knows = handoff.knows
-        return tuple(
-            _changed(self._space.memory(row), row, knows[row["uid"]])
-            for row in self._named(knows, self._writer.places(handoff.scope))
-            if row["state"] != ACTIVE or row["version"] > knows[row["uid"]]
-        )
-
-    def _named(self, knows: Mapping[str, int], places: Sequence[int]) -> list[Row]:
-        """The records that a packet names, as far as they stand in these places."""
-        if not knows:
-            return []
-        where = f"r.uid IN ({_marks(knows)}) AND +r.place IN ({_marks(places)})"
-        return list(self._space.records.select(where, (*knows, *places)))
-
     def _consume(self, execute: Execute, row: Row) -> None:
         if row["category"] == PENDING:
             self._space.records.update(
@@ -305,7 +299,7 @@ class Handoffs:
             )  # fmt: skip
 
 
-def packet(handoff: Handoff, stale: Sequence[Stale] = ()) -> HandoffPacket:
+def packet(handoff: Handoff) -> HandoffPacket:
     """A packet as it was sent."""
     return HandoffPacket(
         id=handoff.id,
@@ -320,7 +314,6 @@ def packet(handoff: Handoff, stale: Sequence[Stale] = ()) -> HandoffPacket:
         created_at=_created(handoff),
         status=handoff.status,
         knows=dict(handoff.knows),
-        stale=tuple(stale),
     )
 
 

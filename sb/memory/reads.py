@@ -15,9 +15,9 @@ from sb.store.records.columns import STATES
 
 if TYPE_CHECKING:  # a process that asks one question has no need of them
     from sb.memory.activation import Activated
+    from sb.memory.knowledge import Knowledge
     from sb.memory.neighbourhood import Neighbour
     from sb.memory.provenance import Change, Origin
-    from sb.memory.told import Knowledge
 
 MOST_CONTEXT = 10
 MOST_RESTATED = 20  # texts of one memory that are shown
@@ -146,7 +146,7 @@ class Reads(Prospective):
         Raises:
             ValueError: a value that cannot be. DeniedError: this agent may not read that scope.
         """
-        from sb.memory.told import knowledge
+        from sb.memory.knowledge import agent_knowledge
 
         checked_name("agent", agent)
         if k < 1:
@@ -154,7 +154,7 @@ class Reads(Prospective):
         named = self.writer.named(project, scope)
         self.writer.check_right(READ, named)
         places = self.writer.places(named)
-        found = knowledge(self.space, self.searcher, agent, storable(question), places, k)
+        found = agent_knowledge(self.space, self.searcher, agent, storable(question), places, k)
         self.space.reader.note_denied()
         return found
 

@@ -11,15 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log2
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from sb.memory.ranking.rank import Ranked
 from sb.memory.views import tokens_of
-from sb.store.records.columns import Row
 from sb.store.records.descriptors import DESCRIPTORS
-
-if TYPE_CHECKING:
-    from sb.memory.space import Space
 
 Weights = Mapping[str, float]
 
@@ -95,31 +91,6 @@ def salience(
     if values["importance"]:
         terms["importance"] = (values["importance"], weights.get("importance", IMPORTANCE))
     return Salience(_Mean(weights).of(values, trust), terms)
-
-
-def judged(
-    space: Space, rows: Mapping[int, Row], relevant: Mapping[int, float] = MappingProxyType({})
-) -> list[tuple[Row, float]]:
-    """Returns records as they are by now with their salience, the most salient first, and of equals the newest.
-
-    Args:
-        rows: by number. relevant: how relevant some are, from 0 to 1.
-    """
-    reads, now = space.reads.stats(list(rows)), space.clock.now()
-    aged = space.aged(rows.values(), reads)
-    trust, weights = space.trust.in_rows(rows.values()), configured(WEIGHTS, space.settings.salience)
-    scored = []
-    for number, row in aged.items():
-        its = salience(
-            row,
-            reads.get(number),
-            now,
-            relevance=relevant.get(number, 0.0),
-            weights=weights,
-            trust=trust[number],
-        )
-        scored.append((row, its.value))
-    return sorted(scored, key=lambda pair: (-pair[1], -pair[0]["id"]))
 
 
 def bearing(ewc_importance: float) -> float:

@@ -70,18 +70,6 @@ class RecordHistory:
             found.setdefault(record, []).append((actor, orjson.loads(former) if former else {}))
         return found
 
-    def changed_by_others(self, actor: str, most: int) -> list[int]:
-        """Lists the records of the latest changes by anybody else, the latest first.
-
-        Args:
-            most: changes that are looked at.
-        """
-        sql = (
-            "SELECT record FROM (SELECT id, record FROM record_history WHERE actor <> ? AND operation <> ?"
-            " ORDER BY id DESC LIMIT +?) GROUP BY record ORDER BY max(id) DESC"
-        )
-        return [record for (record,) in self.database.query(sql, (actor, RESTATE, most))]
-
     def reasons(self) -> Iterator[tuple[int, str]]:
         """The number and the reason of every change for which one was given."""
         after = 0

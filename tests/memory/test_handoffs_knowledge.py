@@ -70,7 +70,7 @@ def test_what_its_reader_knows_that_is_outdated_is_told_once(agents: Agents) -> 
     assert [(item.id, item.now, item.since) for item in packet.outdated] == [
         (old[at], new[at], "superseded") for at in (6, 5, 4, 3, 2)
     ]
-    assert (packet.outdated[0].told, packet.outdated[0].content) == (
+    assert (packet.outdated[0].known, packet.outdated[0].content) == (
         "shelf 6 holds article 42", "shelf 6 is empty",
     )  # fmt: skip
     assert ids(read(agents, "bob").outdated) == [old[1], old[0]]
@@ -221,8 +221,8 @@ def test_what_was_erased_is_in_neither(agents: Agents, of: str) -> None:
     ada.handoff(*PACKET)
     erase(ada.space, EventLog(agents.database, clock=agents.clock), gone, actor="ana", reason="asked")
     packet = read(agents, "bob")
-    said = repr((packet.new, packet.outdated, ada.knows("bob", "till of Grace")))
-    assert ("at nine" in said, "at ten" in said) == ("told" not in of and of != "both", of == "told")
+    answer = repr((packet.new, packet.outdated, ada.knows("bob", "till of Grace")))
+    assert ("at nine" in answer, "at ten" in answer) == ("told" not in of and of != "both", of == "told")
     assert [item.now for item in packet.outdated] == ([""] if of == "now" else [])
 
 
@@ -238,8 +238,8 @@ def test_ten_thousand_reads_of_one_record_are_one_telling(agents: Agents) -> Non
                 execute, "get", "", [(row["id"], 1.0)], at=agents.clock.time + number, agent="bob", session=None,
                 tokens=1,
             )  # fmt: skip
-    (known,) = ada.knows("bob", "till")
-    assert known.told_at == agents.clock.time + 9_999
+    (item,) = ada.knows("bob", "till")
+    assert item.told_at == agents.clock.time + 9_999
     ada.correct(old, "the till opens at ten", "moved")
     ada.handoff(*PACKET)
     assert ids(read(agents, "bob").outdated) == [old]
@@ -266,7 +266,7 @@ def test_nothing_new_was_known_and_nothing_outdated_is_in_force(
     brains = {name: agents.brain(name, scope=scope) for name in ("ada", "bob")}
     has: dict[str, set[str]] = {"ada": set(), "bob": set()}  # what each wrote or was told
     texts: list[str] = []
-    told: set[tuple[str, str, str]] = set()  # what each was told is outdated, and what holds now
+    known: set[tuple[str, str, str]] = set()  # what each was told is outdated, and what holds now
     for number, (step, who, which) in enumerate(steps):
         agents.clock.time += 1
         brain = brains[who]
@@ -305,12 +305,12 @@ def test_nothing_new_was_known_and_nothing_outdated_is_in_force(
             assert all(state(agents, item.id) == "active" for item in packet.new)
             for item in packet.outdated:
                 assert item.id in has[who]
-                assert state(agents, item.id) != "active" or content(agents, item.id) != item.told
+                assert state(agents, item.id) != "active" or content(agents, item.id) != item.known
                 assert not item.now or (state(agents, item.now), content(agents, item.now)) == (
                     "active", item.content,
                 )  # fmt: skip
-                assert (who, item.id, item.told) not in told
-                told.add((who, item.id, item.told)) if state(agents, item.id) == "active" else None
+                assert (who, item.id, item.known) not in known
+                known.add((who, item.id, item.known)) if state(agents, item.id) == "active" else None
                 has[who] |= {item.id, item.now} - {""}
 
 

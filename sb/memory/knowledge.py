@@ -1,21 +1,22 @@
-"""What agents know of memories, by what they wrote and what they were told, and what of that is outdated.
+"""Knowledge of agents: the memories that each wrote or was told, and the outdated ones among them.
 
 Source: the memory whitepaper, "theory of mind". An agent was told what reached its context, by the log of reads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from sb.base.text import shorten
 from sb.base.values.frozen import frozen
-from sb.memory.salience import judged
 from sb.memory.search import NO_FILTERS, Searcher
 from sb.memory.space import Space
 from sb.memory.trust.floor import numbers_where
 from sb.memory.views import Memory, View
 from sb.store.records.columns import ACTIVE, FORGOTTEN, SUPERSEDED, Row
+from sb.store.records.reads import Telling
 
 WROTE, TOLD, UNKNOWN = "wrote", "told", "unknown"
 CHANGED = "changed"
@@ -26,7 +27,18 @@ _SAYS = (
     "happened_at",
 )  # columns that a reader is shown; a confidence moves all the time
 _LONGEST = 160  # characters of a new memory's title, and of what is outdated
-_CHANGES = 500  # by others, the latest ones, among which what is outdated is looked for
+_CHANGES = 300  # by others, the latest ones, among which what is outdated is looked for
+_AT_ONCE = 20  # records that are read for a few
+NAMED = (
+    "id",
+    "uid",
+    "place",
+    "state",
+    "version",
+    "agent",
+    "protected",
+    "confidence",
+)  # columns that judge a record
 _CANDIDATES = 5  # memories that fell, for each one that is asked for
 
 
@@ -35,12 +47,12 @@ class Outdated(View):
     """A memory that an agent knows as it no longer is.
 
     Args:
-        told, voice: what the agent knows of it, and whose words that is. since: changed, superseded or forgotten.
+        known, voice: what the agent knows of it, and whose words that is. since: changed, superseded or forgotten.
         now: the id of the memory that holds now, or "". content, now_voice: what that says, and whose words that is.
     """
 
     id: str
-    told: str
+    known: str
     voice: str
     since: str
     now: str = ""
@@ -51,8 +63,8 @@ class Outdated(View):
     def line(self) -> str:
         """The text that tells it to the agent."""
         holds = f": {self.content} ({self.now}, by {self.now_voice})" if self.now else ""
-        told = f"{shorten(self.told, _LONGEST)} ({self.id}, by {self.voice})"
-        return f"outdated, you know: {told}; {self.since} since{holds}"
+        known = f"{shorten(self.known, _LONGEST)} ({self.id}, by {self.voice})"
+        return f"outdated, you know: {known}; {self.since} since{holds}"
 
 
 @frozen
@@ -104,26 +116,31 @@ class Standing(NamedTuple):
         return self.knows != UNKNOWN and not self.since
 
 
+def _contacts(space: Space, agent: str, rows: Sequence[Row]) -> tuple[dict[int, Telling], dict[int, int]]:
+    """When an agent was last told each of these records, and the first change of those that it wrote or changed itself."""
+    tellings = space.reads.tellings(agent, [row["id"] for row in rows])
+    own = {row["id"]: 0 for row in rows if row["agent"] == agent}
+    others = [row["id"] for row in rows if row["id"] not in own]
+    return tellings, own | space.records.first_changes(others, agent)
+
+
 def standings(space: Space, agent: str, rows: Sequence[Row]) -> dict[int, Standing]:
     """Returns what an agent knows of each of these records, by number.
 
     An agent knows what it wrote, changed, or was told, and its own changes of that.
     """
-    told = space.reads.told(agent, [row["id"] for row in rows])
-    own = {row["id"]: 0 for row in rows if row["agent"] == agent}
-    others = [row["id"] for row in rows if row["id"] not in own]
-    own |= space.records.first_changes(others, agent)
-    known = own | {number: item.change for number, item in told.items()}
+    tellings, own = _contacts(space, agent, rows)
+    known = own | {number: item.change for number, item in tellings.items()}
     later = space.records.changes_after(known)
     found = {}
     for row in rows:
         number = row["id"]
         changes = later.get(number, [])
         first = next((at for at, (actor, _) in enumerate(changes) if actor != agent), len(changes))
-        former = dict(row)
+        former = dict(row) if changes[first:] else row
         for _, replaced in reversed(changes[first:]):
             former |= replaced
-        at = told[number].at if number in told else None
+        at = tellings[number].at if number in tellings else None
         knows = WROTE if number in own else TOLD if at is not None else UNKNOWN
         found[number] = Standing(knows, at, former, _since(row, former))
     return found
@@ -136,12 +153,12 @@ def _since(row: Row, former: Row) -> str:
     return CHANGED if differs else ""
 
 
-def readable(space: Space, rows: Sequence[Row], places: Sequence[int]) -> list[Row]:
-    """Those of these records that the space's reader may read, and that its searches would not leave out."""
+def readable(space: Space, rows: Sequence[Row], places: Sequence[int]) -> Iterator[Row]:
+    """Yields those of these records that the space's reader may read, and that its searches would not leave out."""
     hidden = numbers_where(space.database, [row["id"] for row in rows], space.reader.left_out(places))
-    return [
-        row for row in rows if row["place"] in places and row["id"] not in hidden and space.reader.allows(row)
-    ]
+    for row in rows:
+        if row["place"] in places and row["id"] not in hidden and space.reader.allows(row):
+            yield row
 
 
 def outdated(space: Space, row: Row, standing: Standing, places: Sequence[int]) -> Outdated:
@@ -162,8 +179,8 @@ def _in_force(space: Space, row: Row, places: Sequence[int]) -> Row | None:
     while holds is not None and holds["state"] == SUPERSEDED and holds["id"] not in seen:
         seen.add(holds["id"])
         holds = space.records.find(space.superseded_by(holds))
-    there = holds is not None and holds["state"] == ACTIVE and readable(space, [holds], places)
-    return holds if there else None
+    there = [holds] if holds is not None and holds["state"] == ACTIVE else []
+    return next(readable(space, there, places), None)
 
 
 def latest_outdated(space: Space, agent: str, places: Sequence[int], most: int) -> list[Outdated]:
@@ -172,14 +189,14 @@ def latest_outdated(space: Space, agent: str, places: Sequence[int], most: int) 
     Args:
         most: how many.
     """
-    changed = space.records.changed_by_others(agent, _CHANGES)
+    changed = space.reads.changed_since(agent, places, _CHANGES)
     if not changed:
         return []
     rows = {row["id"]: row for row in space.records.rows(changed)}
-    memories = [row for row in rows.values() if row["place"] in places and row["kind"] != "handoff"]
-    known = standings(space, agent, memories)
-    held = [rows[number] for number in changed if number in known and _is_outdated(known[number])]
-    return [outdated(space, row, known[row["id"]], places) for row in readable(space, held, places)[:most]]
+    known = standings(space, agent, [*rows.values()])
+    fallen = [rows[number] for number in changed if _is_outdated(known[number])]
+    shown = islice(readable(space, fallen, places), most)
+    return [outdated(space, row, known[row["id"]], places) for row in shown]
 
 
 def lacking(space: Space, agent: str, records: Sequence[int]) -> set[int]:
@@ -189,24 +206,39 @@ def lacking(space: Space, agent: str, records: Sequence[int]) -> set[int]:
 
 
 def new_to(space: Space, agent: str, rows: Sequence[Row], places: Sequence[int], most: int) -> list[New]:
-    """Lists those of these records that an agent, who reads the space, does not know, the most salient first.
+    """Lists those of these records that an agent, who reads the space, does not know, the most important first.
+
+    Protected ones come first, then those that most was made of, then the surest, then the newest.
 
     Args:
-        most: how many.
+        rows: with the columns `NAMED`. most: how many.
     """
     active = [row for row in rows if row["state"] == ACTIVE]
-    known = standings(space, agent, active)
-    unknown = [row for row in active if known[row["id"]].knows == UNKNOWN]
-    new = {row["id"]: row for row in readable(space, unknown, places)}
-    memories = (space.memory(row) for row, _ in judged(space, new)[:most])
-    return [New(memory.id, memory.title, memory.voice) for memory in memories]
+    tellings, own = _contacts(space, agent, active)
+    unknown = [row for row in active if row["id"] not in tellings and row["id"] not in own]
+    important = space.reads.kept_importance([row["id"] for row in unknown])
+
+    def rank(row: Row) -> tuple[float, ...]:
+        return -row["protected"], -important.get(row["id"], 0.0), -(row["confidence"] or 0.0), -row["id"]
+
+    numbers = [row["id"] for row in sorted(unknown, key=rank)]
+    new = islice(_readable_of(space, numbers, places), most)
+    return [New(memory.id, memory.title, memory.voice) for memory in map(space.memory, new)]
+
+
+def _readable_of(space: Space, numbers: Sequence[int], places: Sequence[int]) -> Iterator[Row]:
+    """Yields what `readable` does of these records, in their order, reading no more of them than needed."""
+    for start in range(0, len(numbers), _AT_ONCE):
+        wanted = numbers[start : start + _AT_ONCE]
+        rows = {row["id"]: row for row in space.records.rows(wanted)}
+        yield from readable(space, [rows[number] for number in wanted], places)
 
 
 def _is_outdated(standing: Standing) -> bool:
     return standing.knows != UNKNOWN and bool(standing.since)
 
 
-def knowledge(
+def agent_knowledge(
     space: Space, searcher: Searcher, agent: str, question: str, places: Sequence[int], k: int
 ) -> list[Knowledge]:
     """Lists the memories that answer a question, with what an agent knows of each; then what it knows that fell since.
@@ -217,8 +249,9 @@ def knowledge(
     hits = [row for _, row in searcher.first(searcher.find(question, places), k)]
     fallen = searcher.past(question, places, NO_FILTERS, _CANDIDATES * k, (SUPERSEDED, FORGOTTEN))
     known = standings(space, agent, [*hits, *fallen])
-    held = readable(space, [row for row in fallen if _is_outdated(known[row["id"]])], places)
-    return [_shown(space, row, known, places) for row in (*hits, *held[:k])]
+    outdated_rows = [row for row in fallen if _is_outdated(known[row["id"]])]
+    shown = islice(readable(space, outdated_rows, places), k)
+    return [_shown(space, row, known, places) for row in (*hits, *shown)]
 
 
 def _shown(space: Space, row: Row, known: Mapping[int, Standing], places: Sequence[int]) -> Knowledge:

@@ -63,14 +63,14 @@ def test_what_was_superseded_changed_or_forgotten_since_is_outdated(agents: Agen
     assert {uid: item.knows for uid, item in found.items()} == {
         new: "unknown", gateway: "told", port: "told", host: "told",
     }  # fmt: skip
-    said = {uid: item.outdated for uid, item in found.items() if item.outdated}
-    assert {uid: (it.since, it.now) for uid, it in said.items()} == {
+    outdated = {uid: item.outdated for uid, item in found.items() if item.outdated}
+    assert {uid: (it.since, it.now) for uid, it in outdated.items()} == {
         gateway: ("changed", gateway), port: ("superseded", new), host: ("forgotten", ""),
     }  # fmt: skip
-    assert said[port].told == "the port of the gateway is 8080"
-    assert said[port].content == "the port of the gateway is 9090"
-    assert "closed" not in said[gateway].told
-    assert "closed" in said[gateway].content
+    assert outdated[port].known == "the port of the gateway is 8080"
+    assert outdated[port].content == "the port of the gateway is 9090"
+    assert "closed" not in outdated[gateway].known
+    assert "closed" in outdated[gateway].content
     assert not any(item.outdated for item in ada.knows("ada", "port of the gateway"))
     agents.brain("bob", scope="project:shop").search("port of the gateway", k=9)
     assert known(ada, "bob")[gateway] == ("told", "")
@@ -137,10 +137,10 @@ def test_an_agent_that_nobody_knows_knows_nothing(agents: Agents) -> None:
 def test_folded_reads_still_tell(agents: Agents) -> None:
     ada = agents.brain("ada", scope="project:shop")
     port = ada.remember("the port of the gateway is 8080")
-    told = agents.brain("ada", scope="project:shop")
+    other = agents.brain("ada", scope="project:shop")
     agents.brain("bob", scope="project:shop").search("port of the gateway")
     at = agents.clock.time
-    told.search("port")
+    other.search("port")
     with agents.database.write() as execute:
         ada.space.reads.fold(execute)
         assert ada.space.reads.fold_old(execute, at + 1000, 100)
@@ -194,6 +194,6 @@ def test_a_database_from_before_compares_what_was_told_by_time(agents: Agents) -
     changes = agents.rows(query)
     assert len({change for _, change in changes}) == 2
     agents.tamper("UPDATE broadcasts SET change = 0")
-    told = next(item for item in migrate.shipped() if item.name == "told")
-    agents.tamper(next(part for part in migrate.statements(told.sql) if "UPDATE broadcasts" in part))
+    migration = next(item for item in migrate.shipped() if item.name == "tellings")
+    agents.tamper(next(part for part in migrate.statements(migration.sql) if "UPDATE broadcasts" in part))
     assert agents.rows(query) == changes
