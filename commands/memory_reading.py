@@ -153,8 +153,6 @@ def knows(
     question = typed(question, "question")
     with memory(ctx, agent, project=project, scope=scope) as brain:
         found, now = brain.knows(whom, question, k), brain.space.clock.now()
-        if brain.vector_search_disabled_reason:
-            note(brain.vector_search_disabled_reason)
     if json_:
         output.emit_json({"items": [as_json(item) for item in found]})
         return

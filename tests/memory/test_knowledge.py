@@ -1,4 +1,4 @@
-"""Who knows what: what agents wrote and were told, and what of that is outdated."""
+"""Knowledge of agents: memories that they wrote or were told, and the outdated ones among them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["agents"]
 
 
 def known(brain: Brain, agent: str, question: str = "port of the gateway") -> dict[str, tuple[str, str]]:
-    """What an agent knows of each memory, and since what that is outdated."""
+    """The way that an agent knows each memory, and why that is outdated."""
     return {
         item.id: (item.knows, item.outdated.since if item.outdated else "")
         for item in brain.knows(agent, question)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import takewhile
 
 import orjson
@@ -46,20 +46,16 @@ class RecordHistory:
             ),
         )
 
-    def first_changes(self, records: Sequence[int], actor: str) -> dict[int, int]:
-        """Returns the first change that somebody made of each of these records."""
+    def changed_by_others(self, actor: str, most: int) -> dict[int, int]:
+        """Returns the records of so many latest changes by anybody else, each with its latest, the newest first."""
         sql = (
-            "SELECT h.record, min(h.id) FROM json_each(?) AS j CROSS JOIN record_history AS h ON h.record = j.value"
-            " WHERE h.actor = ? GROUP BY h.record"
+            "SELECT record, max(id) FROM (SELECT id, record FROM record_history WHERE actor <> ? AND operation <> ?"
+            " ORDER BY id DESC LIMIT +?) GROUP BY record ORDER BY 2 DESC"
         )
-        return dict(self.database.query(sql, (orjson.dumps(list(records)).decode(), actor)))
+        return dict(self.database.query(sql, (actor, RESTATE, most)))
 
     def changes_after(self, changes: Mapping[int, int]) -> dict[int, list[tuple[str, Row]]]:
-        """Returns who changed records after these changes, and what each replaced, oldest first.
-
-        Args:
-            changes: by record.
-        """
+        """Returns who changed records after these changes, by record, and what each replaced, oldest first."""
         sql = (
             "SELECT h.record, h.actor, h.former FROM json_each(?) AS j CROSS JOIN record_history AS h"
             " ON h.record = j.value ->> 0 AND h.id > j.value ->> 1 WHERE h.operation <> ? ORDER BY h.id"

@@ -51,15 +51,17 @@ class Known(NamedTuple):
         return self.active and self.version == self.actual
 
 
-class Telling(NamedTuple):
-    """The last time that an agent was told a record.
+class Contact(NamedTuple):
+    """The last time that a record reached an agent.
 
     Args:
-        change: the last change of any record by then.
+        at: when it was told the record; None if never. change: the last one of any record by then.
+        wrote: whether it wrote or changed the record itself.
     """
 
-    at: float
+    at: float | None
     change: int
+    wrote: bool
 
 
 class ReadLog:
@@ -254,37 +256,22 @@ class ReadLog:
             for record, uid, kind, place, version, actual, active in rows
         ]
 
-    def tellings(self, agent: str, records: Sequence[int]) -> dict[int, Telling]:
-        """Returns when an agent was last told each of these records; none that it never was."""
+    def contacts(self, agent: str, records: Sequence[int]) -> dict[int, Contact]:
+        """Returns when an agent was last told each of these records; none that it neither wrote nor was told."""
         rows = self._database.query(
-            "SELECT j.value, coalesce(b.at, f.last), coalesce(b.change, f.change) FROM json_each(?1) AS j"
-            f" LEFT JOIN broadcasts AS b ON b.id = {_last_told('j.value', '?2')}"
-            " LEFT JOIN folded_reads AS f ON f.agent = ?2 AND f.record = j.value"
-            " WHERE coalesce(b.at, f.last) IS NOT NULL",
+            "SELECT k.id, coalesce(b.at, f.last), coalesce(b.change, f.change, own), own IS NOT NULL FROM (SELECT r.id,"
+            " iif(r.agent = ?2, 0, (SELECT min(h.id) FROM record_history AS h WHERE h.record = r.id AND h.actor = ?2))"
+            " AS own FROM json_each(?1) AS j CROSS JOIN records AS r ON r.id = j.value) AS k"
+            " LEFT JOIN broadcasts AS b ON b.id = (SELECT a.broadcast FROM access_log AS a CROSS JOIN broadcasts AS o"
+            " ON o.id = a.broadcast WHERE a.record = k.id AND o.agent = ?2 ORDER BY a.broadcast DESC LIMIT 1)"
+            " LEFT JOIN folded_reads AS f ON f.agent = ?2 AND f.record = k.id",
             (orjson.dumps(list(records)).decode(), agent),
         )
-        return {record: Telling(at, change) for record, at, change in rows}
-
-    def changed_since(self, agent: str, places: Sequence[int], most: int) -> list[int]:
-        """Lists memories that an agent knows and others changed after it was told them last, the latest change first.
-
-        Args:
-            most: changes by others that are looked at, the latest ones.
-        """
-        rows = self._database.query(
-            "SELECT c.record FROM (SELECT record, max(id) AS last FROM (SELECT id, record FROM record_history"
-            " WHERE actor <> ?1 AND operation <> 'restate' ORDER BY id DESC LIMIT ?3) GROUP BY record) AS c"
-            " CROSS JOIN records AS r ON r.id = c.record AND r.place IN (SELECT value FROM json_each(?2))"
-            " AND r.kind <> 'handoff' AND (r.version > 1 OR r.state IN ('superseded', 'forgotten'))"
-            " WHERE c.last > coalesce("
-            f" (SELECT b.change FROM broadcasts AS b WHERE b.id = {_last_told('r.id', '?1')}),"
-            " (SELECT f.change FROM folded_reads AS f WHERE f.agent = ?1 AND f.record = r.id),"
-            " CASE WHEN r.agent = ?1 THEN 0 END,"
-            " (SELECT min(h.id) FROM record_history AS h WHERE h.record = r.id AND h.actor = ?1))"
-            " ORDER BY c.last DESC",
-            (agent, orjson.dumps(list(places)).decode(), most),
-        )
-        return [record for (record,) in rows]
+        return {
+            record: Contact(at, change, bool(wrote))
+            for record, at, change, wrote in rows
+            if change is not None
+        }
 
     def queries(self) -> Iterator[tuple[int, str]]:
         """The number and the question of every read that had one."""
@@ -310,11 +297,3 @@ class ReadLog:
             (record, limit),
         )
         return [dict(zip(names, row, strict=True)) for row in rows]
-
-
-def _last_told(record: str, agent: str) -> str:
-    """SQL for the last broadcast in which an agent was told a record; it looks at no more than those since."""
-    return (
-        "(SELECT a.broadcast FROM access_log AS a CROSS JOIN broadcasts AS o ON o.id = a.broadcast"
-        f" WHERE a.record = {record} AND o.agent = {agent} ORDER BY a.broadcast DESC LIMIT 1)"
-    )
