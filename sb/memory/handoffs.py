@@ -19,7 +19,7 @@ from sb.base.values.canonical import canonical_bytes
 from sb.base.values.frozen import frozen
 from sb.config import Home
 from sb.errors import ConfigError
-from sb.memory.knowledge import UNKNOWN, New, Outdated, latest_outdated, new_to, standings
+from sb.memory.knowledge import NAMED, UNKNOWN, New, Outdated, latest_outdated, new_to, standings
 from sb.memory.masking import mask, refuse_secret
 from sb.memory.session_writer import SessionWriter
 from sb.memory.views import Memory, View
@@ -192,12 +192,11 @@ class Handoffs:
         """A verified packet with what changed since it was sent, what is new to this agent, and what it knows that is outdated."""
         space, places, agent = self._space, self._writer.places(given.scope), self._writer.agent
         where = f"r.uid IN ({_marks(given.knows)}) AND +r.place IN ({_marks(places)})"
-        named = list(space.records.select(where, (*given.knows, *places)))
-        stale = [
-            _changed(space.memory(row), row, given.knows[row["uid"]])
-            for row in named
-            if row["state"] != ACTIVE or row["version"] > given.knows[row["uid"]]
-        ]
+        named = list(space.records.select(where, (*given.knows, *places), columns=NAMED))
+        knows = {row["id"]: given.knows[row["uid"]] for row in named}
+        changed = [row["id"] for row in named if row["state"] != ACTIVE or row["version"] > knows[row["id"]]]
+        rows = space.records.rows(changed) if changed else ()
+        stale = [_changed(space.memory(row), row, knows[row["id"]]) for row in rows]
         new = new_to(space, agent, named, places, _MOST_NEW)
         outdated = latest_outdated(space, agent, places, _MOST_OUTDATED)
         return replace(given, stale=tuple(stale), new=tuple(new), outdated=tuple(outdated))

@@ -22,8 +22,9 @@ WROTE, TOLD, UNKNOWN = "wrote", "told", "unknown"
 CHANGED = "changed"
 _SAYS = ("text", "speaker", "happened_at")  # columns of what a record says; its confidence moves all the time
 _LONGEST = 160  # characters of a new memory's title, and of what is outdated
-_CHANGES = 300  # by others, the latest ones, among which what is outdated is looked for
-_CANDIDATES = 5  # memories that fell, for each one that is asked for
+_CHANGES = 150  # by others, the latest ones, among which what is outdated is looked for
+NAMED = ("id", "uid", "state", "version", "protected", "confidence")  # columns by which what is new is chosen
+_CANDIDATES = 5  # memories that are looked at, for each one that is asked for
 
 
 @frozen
@@ -165,6 +166,9 @@ def new_to(space: Space, agent: str, rows: Sequence[Row], places: Sequence[int],
     """Lists those of these records, at most so many, that an agent, who reads the space, does not know.
 
     Protected ones come first, then those that most was made of, then the surest, then the newest.
+
+    Args:
+        rows: with the columns `NAMED`.
     """
     active = [row for row in rows if row["state"] == ACTIVE]
     contacts = space.reads.contacts(agent, [row["id"] for row in active])
@@ -174,7 +178,9 @@ def new_to(space: Space, agent: str, rows: Sequence[Row], places: Sequence[int],
     def rank(row: Row) -> tuple[float, ...]:
         return -row["protected"], -important.get(row["id"], 0.0), -(row["confidence"] or 0.0), -row["id"]
 
-    new = islice(readable(space, sorted(unknown, key=rank), places), most)
+    numbers = [row["id"] for row in sorted(unknown, key=rank)[: _CANDIDATES * most]]
+    whole = {row["id"]: row for row in (space.records.rows(numbers) if numbers else ())}
+    new = islice(readable(space, [whole[number] for number in numbers], places), most)
     return [New(memory.id, memory.title, memory.voice) for memory in map(space.memory, new)]
 
 
