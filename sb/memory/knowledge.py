@@ -5,9 +5,8 @@ Source: the memory whitepaper, "theory of mind". An agent was told what reached 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import islice
 from typing import NamedTuple
 
 from sb.base.text import shorten
@@ -122,12 +121,10 @@ def _since(row: Row, known: Row) -> str:
     return CHANGED if row["state"] == ACTIVE and any(row[name] != known[name] for name in _SAYS) else ""
 
 
-def readable(space: Space, rows: Sequence[Row], places: Sequence[int]) -> Iterator[Row]:
-    """Yields those of these records that the space's reader may read, and that its searches would not leave out."""
+def readable(space: Space, rows: Sequence[Row], places: Sequence[int]) -> list[Row]:
+    """Those of these records that stand in these places and that the searches of the space's reader do not leave out."""
     hidden = numbers_where(space.database, [row["id"] for row in rows], space.reader.left_out(places))
-    for row in rows:
-        if row["place"] in places and row["id"] not in hidden and space.reader.allows(row):
-            yield row
+    return [row for row in rows if row["place"] in places and row["id"] not in hidden]
 
 
 def outdated(space: Space, row: Row, standing: Standing, places: Sequence[int]) -> Outdated:
@@ -158,7 +155,7 @@ def latest_outdated(space: Space, agent: str, places: Sequence[int], most: int) 
     rows = {row["id"]: row for row in space.records.rows(numbers)}
     known = standings(space, agent, [*rows.values()])
     fallen = [rows[number] for number in numbers if known[number].since and rows[number]["kind"] != "handoff"]
-    shown = islice(readable(space, fallen, places), most)
+    shown = readable(space, fallen, places)[:most]
     return [outdated(space, row, known[row["id"]], places) for row in shown]
 
 
@@ -180,7 +177,7 @@ def new_to(space: Space, agent: str, rows: Sequence[Row], places: Sequence[int],
 
     numbers = [row["id"] for row in sorted(unknown, key=rank)[: _CANDIDATES * most]]
     whole = {row["id"]: row for row in (space.records.rows(numbers) if numbers else ())}
-    new = islice(readable(space, [whole[number] for number in numbers], places), most)
+    new = readable(space, [whole[number] for number in numbers], places)[:most]
     return [New(memory.id, memory.title, memory.voice) for memory in map(space.memory, new)]
 
 
@@ -195,12 +192,11 @@ def agent_knowledge(
     hits = [row for _, row in searcher.first(searcher.find(question, places), k)]
     past = searcher.past(question, places, NO_FILTERS, _CANDIDATES * k, (SUPERSEDED, FORGOTTEN))
     known = standings(space, agent, [*hits, *past])
-    fallen = islice(readable(space, [row for row in past if known[row["id"]].since], places), k)
+    fallen = readable(space, [row for row in past if known[row["id"]].since], places)[:k]
     found = []
     for row in (*hits, *fallen):
         standing = known[row["id"]]
-        is_told = standing.since and space.reader.allows(row)
-        instead = outdated(space, row, standing, places) if is_told else None
+        instead = outdated(space, row, standing, places) if standing.since else None
         memory = vars(space.memory(row))
         found.append(Knowledge(**memory, knows=standing.knows, told_at=standing.told_at, outdated=instead))
     return found
