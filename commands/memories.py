@@ -126,6 +126,7 @@ _TIMES = frozenset(
         "review_at",
         "fades_at",
         "snoozed_until",
+        "told_at",
     }
 )
 

@@ -1,4 +1,4 @@
-"""`sb memory show|fading|why|history|graph`: one memory, its history and its provenance."""
+"""`sb memory show|fading|knows|why|history|graph`: one memory, its history and its provenance."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
-from sb.commands.memories import Id, MemoryOptions, as_json, with_times
-from sb.commands.options import single
+from sb.commands.memories import Id, MemoryOptions, as_json, typed, with_times
+from sb.commands.memories import show as show_in_list
+from sb.commands.options import Results, single
 
 from sb.base.duration import human_age
 from sb.base.sources import iso
@@ -126,6 +127,36 @@ def fading(
         output.line(f"    {shorten(item.title, WIDEST)}", one_line=True)
     if not found:
         note("nothing is marked for review")
+
+
+@app.command(epilog='Example: sb memory knows bob "which port is the gateway on"')
+def knows(
+    ctx: typer.Context,
+    at: MemoryOptions,
+    whom: Annotated[str, typer.Argument(metavar="AGENT", help="The agent whose knowledge is asked for.")],
+    question: Annotated[str, typer.Argument(help="Words or a question; - for stdin.")],
+    k: Results = 10,
+) -> None:
+    """Show what an agent knows of memories, and what is outdated.
+
+    It knows what it wrote and what it was told. Asking counts as no read.
+    """
+    question = typed(question, "question")
+    with at.memory(ctx) as brain:
+        found, now = brain.knows(whom, question, k), brain.space.clock.now()
+    if at.json_:
+        output.emit_json({"items": [as_json(item) for item in found]})
+        return
+    for item in found:
+        show_in_list(item, now, question)
+        last = "" if item.told_at is None else f", told {human_age(now - item.told_at)}"
+        known = {"wrote": f"wrote it{last}", "told": last.removeprefix(", "), "unknown": "does not know it"}
+        output.line(f"    {whom}: {known[item.knows]}", one_line=True)
+        if instead := item.outdated:
+            holds = f"; now {shorten(instead.content, WIDEST)}  {instead.now}" if instead.now else ""
+            output.line(f"    {instead.since} since: {shorten(instead.known, WIDEST)}{holds}", one_line=True)
+    if not any(item.knows != "unknown" for item in found):
+        note(f"{whom} neither wrote nor was told any of this")
 
 
 @app.command(epilog="Example: sb memory history mem_7c2e91")

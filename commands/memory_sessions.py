@@ -186,6 +186,7 @@ def _packet(found: HandoffPacket, json_: bool, masked: Sequence[str] = ()) -> No
         ("state", found.current_state),
         *(("open", loop) for loop in found.open_loops),
         ("next", found.next_step),
+        *(line.split(": ", 1) for line in found.lines),
         *(("stale", f"{item.title} ({item.id}) is {item.now}") for item in found.stale),
     ):
         output.line(f"{title}: {text}", one_line=True)

@@ -192,6 +192,14 @@ def _comparisons(brain: Brain, floor: Floor, text: Texts, of: str) -> Iterator[s
     yield compare(
         f"orient, {of}", lambda: brain.orient(scope="project:bench"), "one search", search, calls=20, bar=4.0
     ).line()
+    yield compare(
+        f"knows, {of}",
+        lambda: brain.knows("bench", questions[next(turn)]),
+        "one search",
+        search,
+        calls=20,
+        bar=3.0,
+    ).line()
     calls, rounds = 10, 15
     olds = [brain.remember(text(), force=True) for _ in range(calls // 5 + 1 + calls * rounds)]
     yield compare(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -217,7 +218,12 @@ def _add_resources(server: MCPServer, desk: Callable[[], AgentDesk]) -> None:
     def latest_handoff() -> str:
         with desk().memory() as brain:
             newest = brain.handoffs.newest(brain.scope).packet
-        return json_text(plain_json(newest) if newest is not None and newest.verified else None)
+            if newest is None or not newest.verified:
+                return json_text(None)
+            shown = replace(
+                brain.handoffs.for_reader(newest), outdated=()
+            )  # which is told once, by orient and resume
+        return json_text(plain_json(shown))
 
     @server.resource(
         "sb://record/{id}", title="Memory", mime_type="application/json", description="One memory by its id."

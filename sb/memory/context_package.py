@@ -107,7 +107,7 @@ class ContextPackage(View):
             ("triggers", [_trigger_line(trigger) for trigger in self.triggers]),
             ("conflicts", [_conflict_line(conflict) for conflict in self.conflicts]),
             ("notes", [_note_line(note) for note in self.notes]),
-            ("handoff", [_handoff_line(self.handoff)] if self.handoff and self.handoff.verified else []),
+            ("handoff", _handoff_lines(self.handoff)),
             ("decisions", [_line(decision, self.agent) for decision in self.decisions]),
             ("memories", [_line(memory, self.agent) for memory in self.memories]),
             ("entities", [_line(entity, self.agent) for entity in self.entities]),
@@ -152,6 +152,10 @@ class Orienting:
         newest = self._handoffs.newest(scope)
         if newest.row is not None and newest.row["id"] in seen:
             newest = Newest(None, None, newest.others)
+        handoff = newest.packet if newest.packet and newest.packet.verified else None
+        if handoff is not None:
+            handoff = self._handoffs.for_reader(handoff)
+            newest = newest._replace(packet=handoff)
         ranked = self._ranked(query, max(8, budget // _TOKENS_EACH))
         new = [pair for pair in ranked if pair[0]["id"] not in seen]
         notes = _of_handoffs(newest)
@@ -161,13 +165,13 @@ class Orienting:
         conflicts = open_conflicts(self._space, self._writer.places(), _NAMED)
         entries: list[Entry] = [("triggers", fitting, _trigger_line(view)) for fitting, view in triggers]
         entries += [("conflicts", conflict, _conflict_line(conflict[1])) for conflict in conflicts]
-        entries += self._entries(newest.packet, notes, new, budget // _TOKENS_SHOWN)
+        entries += self._entries(handoff, notes, new, budget // _TOKENS_SHOWN)
         rare: Mapping[Section, Sequence[Any]] = {"triggers": triggers, "conflicts": conflicts}
         titles = (title for name, title in _TITLES.items() if rare.get(name, True))
         frame = [_heading(scope), *titles, _note_line(_MORE)]
         room = budget - tokens_of(sum(len(line) + 1 for line in frame)) - 1
         selection = within(room, ((entry, entry[2]) for entry in entries))
-        handed = newest.packet is not None and newest.packet.verified
+        handed = 1 + len(handoff.new) + len(handoff.outdated) if handoff else 0
         if len(selection) < len(triggers) + len(conflicts) + len(notes) + handed + len(new):
             selection.append(("notes", _MORE, _note_line(_MORE)))
         return self._shown(query, newest, new, selection)
@@ -227,8 +231,12 @@ class Orienting:
         """Everything that could be shown, the most important first: notes, handoff, then the sections by turns."""
         for note in notes:
             yield "notes", note, _note_line(note)
-        if handoff is not None and handoff.verified:
+        if handoff is not None:
             yield "handoff", handoff, _handoff_line(handoff)
+            for item in handoff.outdated:
+                yield "outdated", item, _note_line(item.line)
+            for new in handoff.new:
+                yield "new", new, _note_line(new.line)
         sections: dict[Section, list[Row]] = {"decisions": [], "memories": [], "entities": []}
         for row, _ in ranked:
             section = sections[_section(row)]
@@ -266,7 +274,7 @@ class Orienting:
         self, query: str | None, newest: Newest, ranked: Sequence[tuple[Row, float]], entries: Sequence[Entry]
     ) -> ContextPackage:
         """The package of what fits; it is kept that the session was shown it."""
-        sections: dict[Section, list[Any]] = {name: [] for name in _TITLES}
+        sections: dict[Section, list[Any]] = {name: [] for name in (*_TITLES, "outdated", "new")}
         for name, shown, _ in entries:
             sections[name].append(shown)
         score = {row["id"]: value for row, value in ranked}
@@ -276,11 +284,13 @@ class Orienting:
         for row, _ in sections["conflicts"]:
             hits.append((row["id"], 1.0))
             memories.append(self._space.memory(row))
-        if newest.row is not None and sections["handoff"]:
-            hits.append((newest.row["id"], 1.0))
-            memories.append(self._space.memory(newest.row))
-        self._writer.broadcast(ORIENT, query or "", hits, memories)
         given, due = newest.packet, sections["triggers"]
+        if given is not None and newest.row is not None and sections["handoff"]:
+            given = replace(given, outdated=tuple(sections["outdated"]), new=tuple(sections["new"]))
+            also = [newest.row, *self._handoffs.rows_of(given.outdated)]
+            hits += [(row["id"], 1.0) for row in also]
+            memories += map(self._space.memory, also)
+        self._writer.broadcast(ORIENT, query or "", hits, memories)
         made = ContextPackage(
             scope=self._writer.scope,
             session=self._writer.name,
@@ -348,6 +358,12 @@ def _handoff_line(handoff: HandoffPacket) -> str:
     known = (f"{CONTINUE}{state}", *handoff.open_loops)
     lines += [f"Next: {handoff.next_step}"] if handoff.next_step not in known else []
     return "\n".join(f"- {_flat(line)}" for line in lines)
+
+
+def _handoff_lines(handoff: HandoffPacket | None) -> list[str]:
+    if handoff is None or not handoff.verified:
+        return []
+    return [_handoff_line(handoff), *map(_note_line, handoff.lines)]
 
 
 def _line(memory: Memory, reader: str) -> str:

@@ -19,6 +19,7 @@ from sb.base.values.canonical import canonical_bytes
 from sb.base.values.frozen import frozen
 from sb.config import Home
 from sb.errors import ConfigError
+from sb.memory.knowledge import NAMED, UNKNOWN, New, Outdated, latest_outdated, new_to, standings
 from sb.memory.masking import mask, refuse_secret
 from sb.memory.session_writer import SessionWriter
 from sb.memory.views import Memory, View
@@ -31,6 +32,8 @@ from sb.store.secret import derived_key, home_secret
 
 PENDING, CONSUMED = "pending", "consumed"
 MOST_KNOWN = 200  # records that a packet names as what its sender built on: the latest ones
+_MOST_COMPARED = 2_000  # records, the latest ones, of which those are named that a recipient lacks
+_MOST_NEW, _MOST_OUTDATED = 10, 5
 _LOOKED_AT = 50  # packets of a scope, the latest ones, among which one for this agent is looked for
 _ALTERED = "its signature does not match: it was altered, or made in another home"
 
@@ -57,10 +60,12 @@ class HandoffPacket(View):
     Args:
         sender, recipient: agents; recipient is "" for whoever comes next.
         session: the sender's. created_at: seconds since the epoch.
-        knows: ids of the records that the sender built on, with their versions.
+        knows: ids of the records that the sender built on, with their versions, without those that the recipient has.
         status: pending, or consumed by the session that took it over.
         verified: whether it is unaltered and from this home; if not, `problem` says why, and it holds nothing else.
         stale: what the sender built on that has changed since, as far as the receiver may see it.
+        new: what the sender built on that the receiver does not know, the most important first.
+        outdated: what the receiver knows as it no longer is; it is told once.
     """
 
     id: str
@@ -78,6 +83,13 @@ class HandoffPacket(View):
     problem: str = ""
     knows: Mapping[str, int] = field(default_factory=dict)
     stale: tuple[Stale, ...] = ()
+    new: tuple[New, ...] = ()
+    outdated: tuple[Outdated, ...] = ()
+
+    @property
+    def lines(self) -> list[str]:
+        """The texts that tell the receiver what is outdated and what is new."""
+        return [*(item.line for item in self.outdated), *(item.line for item in self.new)]
 
 
 class Newest(NamedTuple):
@@ -122,6 +134,13 @@ class Handoffs:
         named = [
             item for item in known if item.active and item.kind != "handoff" and not self._private(item.place)
         ]
+        if handoff.recipient:
+            rows = list(self._space.records.rows([item.record for item in named[:_MOST_COMPARED]]))
+            has = standings(self._space, handoff.recipient, rows)
+            lacks = {
+                number for number, standing in has.items() if standing.knows == UNKNOWN or standing.since
+            }
+            named = [item for item in named if item.record in lacks]
         made = replace(
             handoff,
             id=self._space.new_id(now),
@@ -162,8 +181,30 @@ class Handoffs:
                 self._consume(execute, row)
         if row is None or given is None or not given.verified:
             return given
-        self._writer.broadcast("resume", "", [(row["id"], 1.0)], [self._space.memory(row)])
+        given = self.for_reader(given)
+        rows = [row, *self.rows_of(given.outdated)]
+        self._writer.broadcast(
+            "resume", "", [(item["id"], 1.0) for item in rows], [*map(self._space.memory, rows)]
+        )
         return replace(given, status=CONSUMED)
+
+    def for_reader(self, given: HandoffPacket) -> HandoffPacket:
+        """A verified packet with what changed since it was sent, what is new to this agent, and what it knows that is outdated."""
+        space, places, agent = self._space, self._writer.places(given.scope), self._writer.agent
+        where = f"r.uid IN ({_marks(given.knows)}) AND +r.place IN ({_marks(places)})"
+        named = list(space.records.select(where, (*given.knows, *places), columns=NAMED))
+        knows = {row["id"]: given.knows[row["uid"]] for row in named}
+        changed = [row["id"] for row in named if row["state"] != ACTIVE or row["version"] > knows[row["id"]]]
+        rows = space.records.rows(changed) if changed else ()
+        stale = [_changed(space.memory(row), row, knows[row["id"]]) for row in rows]
+        new = new_to(space, agent, named, places, _MOST_NEW)
+        outdated = latest_outdated(space, agent, places, _MOST_OUTDATED)
+        return replace(given, stale=tuple(stale), new=tuple(new), outdated=tuple(outdated))
+
+    def rows_of(self, outdated: Sequence[Outdated]) -> list[Row]:
+        """The records that count as told once it is told what of them is outdated, and what holds now."""
+        ids = [uid for item in outdated for uid in (item.id, item.now) if uid]
+        return list(self._space.records.known(ids).values()) if ids else []
 
     def newest(self, scope: str, status: str | None = None) -> Newest:
         """The newest packet of a scope that is for this agent, or for anyone.
@@ -181,7 +222,7 @@ class Handoffs:
             if handoff is None or problem:
                 return Newest(row, _withheld(row, scope, problem), tuple(others))
             if handoff.recipient in ("", self._writer.agent):
-                return Newest(row, self._shown(packet(handoff, self._stale(handoff.knows))), tuple(others))
+                return Newest(row, self._shown(packet(handoff)), tuple(others))
             others[handoff.recipient] = None
         return Newest(None, None, tuple(others))
 
@@ -250,18 +291,6 @@ class Handoffs:
         key = derived_key(secret, f"handoff:{handoff.agent_id}")
         return hmac.digest(key, canonical_bytes(payload), "sha256").hex()
 
-    def _stale(self, knows: Mapping[str, int]) -> tuple[Stale, ...]:
-        if not knows:
-            return ()
-        places = self._writer.places()
-        where = f"r.uid IN ({_marks(knows)}) AND +r.place IN ({_marks(places)})"
-        rows = self._space.records.select(where, (*knows, *places))
-        return tuple(
-            _changed(self._space.memory(row), row, knows[row["uid"]])
-            for row in rows
-            if row["state"] != ACTIVE or row["version"] > knows[row["uid"]]
-        )
-
     def _consume(self, execute: Execute, row: Row) -> None:
         if row["category"] == PENDING:
             self._space.records.update(
@@ -270,7 +299,7 @@ class Handoffs:
             )  # fmt: skip
 
 
-def packet(handoff: Handoff, stale: Sequence[Stale] = ()) -> HandoffPacket:
+def packet(handoff: Handoff) -> HandoffPacket:
     """A packet as it was sent."""
     return HandoffPacket(
         id=handoff.id,
@@ -285,7 +314,6 @@ def packet(handoff: Handoff, stale: Sequence[Stale] = ()) -> HandoffPacket:
         created_at=_created(handoff),
         status=handoff.status,
         knows=dict(handoff.knows),
-        stale=tuple(stale),
     )
 
 

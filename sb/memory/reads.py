@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sb.base.text import storable
+from sb.base.text import checked_name, storable
 from sb.memory.access import READ
 from sb.memory.beliefs.conflicts import newer_first
 from sb.memory.prospective import Prospective
@@ -15,6 +15,7 @@ from sb.store.records.columns import STATES
 
 if TYPE_CHECKING:  # a process that asks one question has no need of them
     from sb.memory.activation import Activated
+    from sb.memory.knowledge import Knowledge
     from sb.memory.neighbourhood import Neighbour
     from sb.memory.provenance import Change, Origin
 
@@ -129,6 +130,32 @@ class Reads(Prospective):
         row = self._visible_row(record, states=None)
         found = self.space.whole_memory(row, MOST_RESTATED)
         self.writer.note_read("get", [found])
+        return found
+
+    def knows(
+        self, agent: str, question: str, k: int = 10, *, project: str | None = None, scope: str | None = None
+    ) -> list[Knowledge]:
+        """List the memories that answer a question, each with what an agent knows of it; last what it knows that fell since.
+
+        It goes by what that agent wrote and was told, as far as the asking one may read it. Nothing counts as read.
+
+        Args:
+            k: the most memories that hold, and as many again that fell.
+            project, scope: where to look, by default in the session's scope; with what that includes.
+
+        Raises:
+            ValueError: a value that cannot be. DeniedError: this agent may not read that scope.
+        """
+        from sb.memory.knowledge import agent_knowledge
+
+        checked_name("agent", agent)
+        if k < 1:
+            raise ValueError("k must be at least 1")
+        named = self.writer.named(project, scope)
+        self.writer.check_right(READ, named)
+        places = self.writer.places(named)
+        found = agent_knowledge(self.space, self.searcher, agent, storable(question), places, k)
+        self.space.reader.note_denied()
         return found
 
     def fading(self, limit: int = -1) -> list[Memory]:

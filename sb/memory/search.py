@@ -220,18 +220,25 @@ class Searcher:
 
     def superseded(self, query: str, places: Sequence[int], filters: Predicate, k: int) -> list[Hit]:
         """The superseded memories that share most words with a question, each with what replaced it."""
+        rows = self.past(query, places, filters, k, (SUPERSEDED,))
+        hits = [self._space.hit(row, Ranked(row["id"], 0.0)) for row in rows]
+        return [hit for hit in hits if hit.superseded_by]
+
+    def past(
+        self, query: str, places: Sequence[int], filters: Predicate, k: int, states: Sequence[str]
+    ) -> list[Row]:
+        """The memories in other states than active that share most words with a question."""
         speakers = self._space.places.speakers(places)
         asked = understand(query, speakers, speakers)
         words = match_expression(dict.fromkeys((*asked.terms(spoken=False), *asked.terms(spoken=True))), None)
         if not words or not places:
             return []
-        tokens = " OR ".join(f'"{SUPERSEDED}p{place}"' for place in places)
+        tokens = " OR ".join(f'"{state}p{place}"' for state in states for place in places)
         where, values = self._seen(filters, places).sql()
         where = f"{MEMORIES} AND NOT ({IS_RESTATEMENT}) AND ({where or 1})"
         found = self._space.words.best(f"{words} AND (place : ({tokens}))", k, where=where, parameters=values)
         rows = {row["id"]: row for row in self._space.records.rows([number for number, _ in found])}
-        hits = [self._space.hit(rows[number], Ranked(number, 0.0)) for number, _ in found]
-        return [hit for hit in hits if hit.superseded_by]
+        return [rows[number] for number, _ in found]
 
     def with_neighbours(self, hits: Sequence[Hit], places: Sequence[int], count: int) -> list[Hit]:
         """The hits, each with what stands right before and after it in its session, as far as an agent sees it.

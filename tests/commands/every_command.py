@@ -316,6 +316,7 @@ def memories(sb: Session) -> None:
     sb(f"memory conflicts resolve {conflict} {side} --reason asked")
     sb(f"memory conflicts revert {conflict} --reason rumour")
     sb("memory fading")
+    sb("memory knows scribe 'which database'")
     base = sb("memory remember 'the vendor answers on Fridays' --agent scribe --force")["id"]
     for text, verb in (("Mondays", "dismiss"), ("Tuesdays", "accept")):
         sb(f"memory protect {base} --reason 'as agreed'")

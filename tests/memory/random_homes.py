@@ -299,6 +299,9 @@ WAYS: Mapping[str, Way] = {
     "brain orient": lambda home, agent, scope: repr(
         home.brain(agent, scope).orient(scope=scope, query="lamp white", token_budget=10_000)
     ),
+    "brain knows": lambda home, agent, scope: repr(
+        [home.brain(agent, scope).knows(whom, "lamp white", 100) for whom in AGENTS]
+    ),
     "brain why": lambda home, agent, scope: home.each(home.brain(agent, scope).why),
     "brain history": lambda home, agent, scope: home.each(home.brain(agent, scope).history),
     "brain graph": lambda home, agent, scope: home.each(home.brain(agent, scope).graph),

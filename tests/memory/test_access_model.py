@@ -15,13 +15,14 @@ from tests.memory.random_homes import AGENTS, SCOPES, RandomHome, changed, obser
 HOMES = int(os.environ.get("SB_RANDOM_HOMES", "40"))  # memories, settings, an agent and a scope
 _SETTINGS = 10  # for the same memories
 _PARTS = 4
-_BRAIN_FOUND = ("brain search", "brain think", "brain orient", "mcp search")
+_BRAIN_FOUND = ("brain knows", "brain search", "brain think", "brain orient", "mcp search")
 _BY_ID = ("brain get", "brain why", "brain history", "brain graph", "mcp get")
 _AT_MOST = (
     "brain think",
     "brain graph",
     "brain history",
     "brain orient",
+    "brain knows",
 )  # which show some of it, by relevance
 _AS_THEY_ARE = ("console", "sync")  # operators read everything, and a copy holds the same records
 
@@ -37,7 +38,8 @@ def _shows(model: Model, way: str, agent: str, scope: str, row: ModelRow) -> boo
     chartered = (agent, scope) in model.refused
     if way in _BRAIN_FOUND:
         packet = way == "brain orient" and row.kind == "handoff"  # which was sent, and is not searched for
-        found = row.state == "active" and model.may(agent, "read", scope)
+        states = ("active", "forgotten") if way == "brain knows" else ("active",)
+        found = row.state in states and model.may(agent, "read", scope)
         found = found and (packet or not model.below_floor(row))
         return found and model.in_view(row, agent, model.chain(scope)) and model.reads(row, agent)
     if way in _BY_ID:

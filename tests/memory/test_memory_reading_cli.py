@@ -145,3 +145,21 @@ def test_an_unknown_id_is_one_clear_line(sb: CommandLine, home: Path, verb: str)
     done = sb("memory", verb, "mem_none")
     assert (done.code, done.out) == (1, "")
     assert done.err.splitlines()[0] == "sb: error: no memory 'mem_none', or not visible to you"
+
+
+def test_what_an_agent_knows_is_shown_and_what_is_outdated_of_it(sb: CommandLine, fact: str) -> None:
+    sb("memory", "protect", fact, "--lift", "--reason", "moved")
+    new = sb("memory", "correct", fact, "the limit is 50", "--reason", "moved", "--yes", "--json").json[
+        "winner"
+    ]
+    shown = sb("memory", "knows", "ada", "limit", "--project", "shop").out
+    assert "    ada: does not know it" in shown
+    assert "    ada: told just now\n" in shown
+    assert f"    superseded since: the limit is 100; now the limit is 50  {new}" in shown
+    items = {item["id"]: item for item in sb("memory", "knows", "ada", "limit", "--json").json["items"]}
+    assert items[fact]["told_at"].endswith("Z")
+    assert items[fact]["outdated"]["now"] == new
+    assert items[new]["told_at"] is None
+    assert "eve neither wrote nor was told" in sb("memory", "knows", "eve", "limit").err
+    assert sb("memory", "knows", "operator", "limit", "--agent", "eve", "--json").json["items"] == []
+    assert sb("memory", "knows", "", "limit").code == 2

@@ -99,6 +99,26 @@ def test_an_encrypted_database_holds_the_same_and_shows_nothing(home: Path, refe
         assert not holds(config, "Madagascar")
 
 
+def test_an_encrypted_database_tells_what_agents_know_and_shows_nothing_of_it(
+    home: Path, reference: str
+) -> None:
+    config = config_of(home, reference)
+    uid = filled(config)
+    encrypt(config.database, reference)
+    with Brain("bob", config=config) as bob, Brain("ada", config=config) as ada:
+        bob.get(uid)
+        new = ada.correct(uid, "Grace left Zanzibar for Madagascar", "moved")
+        ada.handoff("goal", "state", [], "next", recipient="bob")
+        known = {item.id: item.knows for item in ada.knows("bob", "Grace in Zanzibar", k=50)}
+        assert (known[uid], known[new]) == ("told", "unknown")
+        packet = bob.resume()
+        assert packet is not None
+        assert [(item.id, item.now) for item in packet.outdated] == [(uid, new)]
+        assert new in [item.id for item in packet.new]
+        assert not holds(config, "Zanzibar")
+        assert not holds(config, "Madagascar")
+
+
 def test_decrypting_gives_back_what_was_encrypted(home: Path, reference: str) -> None:
     config = config_of(home, reference)
     filled(config)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import takewhile
 
 import orjson
@@ -45,6 +45,26 @@ class RecordHistory:
                 None if former is None else orjson.dumps(former).decode(),
             ),
         )
+
+    def changed_by_others(self, actor: str, most: int) -> dict[int, int]:
+        """Returns the records of so many latest changes by anybody else, each with its latest, the newest first."""
+        sql = (
+            "SELECT record, max(id) FROM (SELECT id, record FROM record_history WHERE actor <> ? AND operation <> ?"
+            " ORDER BY id DESC LIMIT +?) GROUP BY record ORDER BY 2 DESC"
+        )
+        return dict(self.database.query(sql, (actor, RESTATE, most)))
+
+    def changes_after(self, changes: Mapping[int, int]) -> dict[int, list[tuple[str, Row]]]:
+        """Returns who changed records after these changes, by record, and what each replaced, oldest first."""
+        sql = (
+            "SELECT h.record, h.actor, h.former FROM json_each(?) AS j CROSS JOIN record_history AS h"
+            " ON h.record = j.value ->> 0 AND h.id > j.value ->> 1 WHERE h.operation <> ? ORDER BY h.id"
+        )
+        found: dict[int, list[tuple[str, Row]]] = {}
+        listed = orjson.dumps(list(changes.items())).decode()
+        for record, actor, former in self.database.query(sql, (listed, RESTATE)):
+            found.setdefault(record, []).append((actor, orjson.loads(former) if former else {}))
+        return found
 
     def reasons(self) -> Iterator[tuple[int, str]]:
         """The number and the reason of every change for which one was given."""

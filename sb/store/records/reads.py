@@ -51,6 +51,19 @@ class Known(NamedTuple):
         return self.active and self.version == self.actual
 
 
+class Contact(NamedTuple):
+    """The last time that a record reached an agent.
+
+    Args:
+        at: when it was told the record; None if never. change: the last one of any record by then.
+        wrote: whether it wrote or changed the record itself.
+    """
+
+    at: float | None
+    change: int
+    wrote: bool
+
+
 class ReadLog:
     """The broadcasts of one database, and how often each record was in one."""
 
@@ -78,7 +91,8 @@ class ReadLog:
             purpose: for what they were read.
         """
         cursor = execute(
-            "INSERT INTO broadcasts (at, agent, session, operation, query, tokens, purpose) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO broadcasts (at, agent, session, operation, query, tokens, purpose, change)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(id), 0) FROM record_history))",
             (at, agent, session, operation, query, tokens, purpose),
         )
         number = int(cursor.lastrowid)
@@ -136,11 +150,12 @@ class ReadLog:
             return 0
         span = (old[0][0], old[-1][0])
         execute(
-            "INSERT INTO folded_reads (agent, record, first, last, count)"
-            " SELECT b.agent, a.record, min(b.at), max(b.at), count(*) FROM broadcasts AS b CROSS JOIN access_log AS a"
-            " ON a.broadcast = b.id WHERE b.id BETWEEN ? AND ? GROUP BY b.agent, a.record ON CONFLICT (agent, record)"
-            " DO UPDATE SET first = min(first, excluded.first), last = max(last, excluded.last),"
-            " count = count + excluded.count",
+            "INSERT INTO folded_reads (agent, record, first, last, count, change)"
+            " SELECT b.agent, a.record, min(b.at), max(b.at), count(*), max(b.change) FROM broadcasts AS b"
+            " CROSS JOIN access_log AS a ON a.broadcast = b.id WHERE b.id BETWEEN ? AND ? GROUP BY b.agent, a.record"
+            " ON CONFLICT (agent, record) DO UPDATE SET first = min(first, excluded.first),"
+            " last = max(last, excluded.last), count = count + excluded.count,"
+            " change = max(change, excluded.change)",
             span,
         )
         execute("DELETE FROM access_log WHERE broadcast BETWEEN ? AND ?", span)
@@ -228,10 +243,10 @@ class ReadLog:
         """
         rows = self._database.query(
             "SELECT k.record, r.uid, r.kind, r.place, coalesce((SELECT h.version FROM record_history AS h"
-            " WHERE h.record = k.record AND h.at > k.at AND h.actor <> ? ORDER BY h.id LIMIT 1), r.version),"
-            " r.version, r.state = 'active' FROM (SELECT record, max(at) AS at FROM ("
-            " SELECT id AS record, created_at AS at FROM records WHERE session = ?"
-            " UNION ALL SELECT a.record, b.at FROM broadcasts AS b JOIN access_log AS a ON a.broadcast = b.id"
+            " WHERE h.record = k.record AND h.id > k.change AND h.actor <> ? ORDER BY h.id LIMIT 1), r.version),"
+            " r.version, r.state = 'active' FROM (SELECT record, max(at) AS at, max(change) AS change FROM ("
+            " SELECT id AS record, created_at AS at, 0 AS change FROM records WHERE session = ?"
+            " UNION ALL SELECT a.record, b.at, b.change FROM broadcasts AS b JOIN access_log AS a ON a.broadcast = b.id"
             " WHERE b.session = ?) GROUP BY record) AS k JOIN records AS r ON r.id = k.record"
             " ORDER BY k.at DESC, k.record DESC LIMIT +?",
             (agent, session, session, limit),
@@ -240,6 +255,23 @@ class ReadLog:
             Known(record, uid, kind, place, version, actual, bool(active))
             for record, uid, kind, place, version, actual, active in rows
         ]
+
+    def contacts(self, agent: str, records: Sequence[int]) -> dict[int, Contact]:
+        """Returns when an agent was last told each of these records; none that it neither wrote nor was told."""
+        rows = self._database.query(
+            "SELECT k.id, coalesce(b.at, f.last), coalesce(b.change, f.change, own), own IS NOT NULL FROM (SELECT r.id,"
+            " iif(r.agent = ?2, 0, (SELECT min(h.id) FROM record_history AS h WHERE h.record = r.id AND h.actor = ?2))"
+            " AS own FROM json_each(?1) AS j CROSS JOIN records AS r ON r.id = j.value) AS k"
+            " LEFT JOIN broadcasts AS b ON b.id = (SELECT a.broadcast FROM access_log AS a CROSS JOIN broadcasts AS o"
+            " ON o.id = a.broadcast WHERE a.record = k.id AND o.agent = ?2 ORDER BY a.broadcast DESC LIMIT 1)"
+            " LEFT JOIN folded_reads AS f ON f.agent = ?2 AND f.record = k.id",
+            (orjson.dumps(list(records)).decode(), agent),
+        )
+        return {
+            record: Contact(at, change, bool(wrote))
+            for record, at, change, wrote in rows
+            if change is not None
+        }
 
     def queries(self) -> Iterator[tuple[int, str]]:
         """The number and the question of every read that had one."""
