@@ -39,7 +39,7 @@ WORTH = {ControlStatus.FAIL: 0, ControlStatus.PARTIAL: 1, ControlStatus.PASS: 2}
 # to look at.
 NEEDED_BY = {
     "what_a_memory_rests_on_is_not_kept": {"HA-05", "HA-37"},
-    "derivations_are_not_related": {"HA-05"},
+    "derivations_are_not_related": {"HA-05", "HA-38"},
     "unsigned_decisions_count": {"HA-36"},
     "matchers_are_not_asked": {"HA-37"},
     "nothing_is_worse_than_before": {"HA-37"},
