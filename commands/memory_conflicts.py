@@ -74,9 +74,10 @@ def resolve(
             if item.id == conflict:
                 actor = at.agent or _decider(ctx, brain)
                 stack.resolve_conflict(conflict, cast("Keep", winner), reason, actor=actor)
-                output.emit_json({"id": conflict, "winner": winner}) if at.json_ else output.line(
-                    f"kept {winner}"
-                )
+                if at.json_:
+                    output.emit_json({"id": conflict, "winner": winner})
+                else:
+                    output.line(f"kept {winner}")
                 return
         _answer(brain.resolve_conflict(conflict, winner, reason), brain, at.json_)
 
