@@ -36,6 +36,7 @@ _LABELS = {
     ReviewKind.SUGGESTED: {"approve": "accept", "deny": "dismiss"},
     ReviewKind.IGNORED: {"approve": "retire", "deny": "keep"},
 }
+_CORRECTION = {"approve": "accept", "deny": "dismiss"}  # of a quarantined memory that would replace another
 DECIDED = (ReviewKind.CONFLICT, ReviewKind.QUARANTINE, ReviewKind.SUGGESTED, ReviewKind.IGNORED)
 
 
@@ -47,7 +48,9 @@ class ReviewHandler(Handler[Reviewed]):
 
     @property
     def labels(self) -> Mapping[str, str]:
-        return _LABELS.get(self.item.item.kind, {}) if self.item else {}
+        if self.item is None:
+            return {}
+        return _CORRECTION if self.item.item.held else _LABELS.get(self.item.item.kind, {})
 
     def __init__(self, screen: Deciding, changed: Callable[[], None]) -> None:
         super().__init__(screen, changed)

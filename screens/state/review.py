@@ -39,7 +39,12 @@ _DECIDES = {
     "release": "Agents find it from now on; what was derived from it stays quarantined.",
     "retire": "It is shown to no agent any more, for good.",
     "keep": "It stays; three more sessions have to ignore it before it is proposed again.",
+    "dismiss": "What it would replace stands; its text stays in quarantine, where no agent finds it.",
     "purge": "It stays as evidence that no agent finds, without its relations, and cannot be released.",
+}
+_NEXT = {
+    True: "a accepts it: it takes the place of what it replaces; d dismisses it, and that stands.",
+    False: "a releases it as safe, d purges it as malicious.",
 }
 
 
@@ -97,30 +102,36 @@ def _quarantined(memory: Held) -> Document:
         *([Field("Derived from", "\n".join(memory.sources))] if memory.sources else []),
         *([Field("Derived memories", "\n".join(memory.derived))] if memory.derived else []),
         *fields_of({name: value for name, value in memory.details.items() if value}),
-        Field("Next", "a releases it as safe, d purges it as malicious."),
+        Field("Next", _NEXT[bool(memory.replaces)]),
         Field("Scope", memory.scope),
         Field("Id", memory.id, folded=True),
     ]
 
 
+def verb_of(item: ReviewItem, verb: str) -> str:
+    """The verb for a quarantined memory: a pending correction is dismissed where others are purged."""
+    return "dismiss" if verb == "purge" and item.held else verb
+
+
 def quarantine_question(items: Sequence[ReviewItem], verb: str) -> Question:
-    """The question before quarantined memories are released or purged."""
+    """The question before quarantined memories are released, purged or dismissed."""
+    verbs = dict.fromkeys(verb_of(item, verb) for item in items)
     texts = [shorten(str(item.record["text"]), 300) for item in items[:MOST_OBJECTS]]
     uids = tuple(item.reference for item in items)
-    title = f"{verb.capitalize()} {counted(len(items), 'memory')}"
-    return Question(title, some(texts, len(items)), (), _DECIDES[verb], uids)
+    title = f"{' or '.join(verbs).capitalize()} {counted(len(items), 'memory')}"
+    return Question(title, some(texts, len(items)), (), " ".join(map(_DECIDES.__getitem__, verbs)), uids)
 
 
 def decide_quarantine(records: Records, verb: str, item: ReviewItem, by: Decider, reason: str) -> str:
-    """Release or purge a memory as it was looked at; returns what to say.
+    """Release a memory as it was looked at, or purge or dismiss it; returns what to say.
 
     Raises:
         NotFoundError: it was decided meanwhile. DeniedError: the operator wrote it, or may not decide.
     """
     quarantine = records.quarantine("write")
     memory = replace(quarantine.show(item.reference), version=item.record["version"])
-    decide = quarantine.release if verb == "release" else quarantine.purge
-    return f"{item.reference} {decide([memory], by=by, reason=reason).verdict}"
+    ways = {"release": quarantine.release, "purge": quarantine.purge, "dismiss": quarantine.dismiss}
+    return f"{item.reference} {ways[verb_of(item, verb)]([memory], by=by, reason=reason).verdict}"
 
 
 def ignored_question(items: Sequence[ReviewItem], verb: str) -> Question:

@@ -295,3 +295,33 @@ def test_a_quarantined_memory_is_released_or_purged(
     row = RecordQueries(agents.runtime.database).find(uid)
     assert row is not None
     assert row["state"] == state
+
+
+def test_a_pending_correction_is_dismissed_and_not_called_malicious(agents: Agents, console: Console) -> None:
+    brain = agents.runtime.brain("clerk", scope="project:till")
+    old = brain.remember("the till opens at nine")
+    rule = brain.remember("be there at a quarter to", derived_from=[old])
+    for _ in range(5):
+        assert rule in {hit.id for hit in brain.search("be there at a quarter to")}
+    new = brain.correct(old, "the till opens at ten")
+    assert brain.quarantined == (new,)
+
+    async def script(pilot: Pilot[None]) -> None:
+        console.app.find_on("inbox", new)
+        await console.shows(pilot, "d dismiss")
+        assert "d dismisses it, and that stands" in console.detail()
+        await console.press(pilot, "d")
+        await console.shows(pilot, "Dismiss")
+        await console.press(pilot, *"a rumour", "enter")
+        await console.shows(pilot, "What it would replace stands")
+        await console.press(pilot, "y")
+        await console.until(
+            pilot,
+            lambda: (
+                [it.status for it in agents.runtime.brain("clerk", scope="project:till").collapses()]
+                == ["dismissed"]
+            ),
+        )
+
+    console(script, (120, 36))
+    assert agents.runtime.brain("clerk", scope="project:till").get(old).superseded_by == ""
