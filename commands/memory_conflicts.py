@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from sb.commands import output
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from sb.memory import Brain
     from sb.memory.beliefs.conflicts import Conflict
     from sb.stack import SQLiteStack
-    from sb.stack.sync.conflicts import Keep
+    from sb.stack.all_conflicts import AllConflicts
 
 app = group("Settle memories that contradict each other.")
 WIDEST = 100  # characters of a memory on one line
@@ -37,8 +36,7 @@ def list_(
 ) -> None:
     """List conflicts of memories, of the ledger and of copies."""
     with at.memory(ctx) as brain:
-        items, now = brain.conflicts(status), brain.space.clock.now()
-        items += [item for _, item in _of_copies(brain, at.agent)] if status == "open" else []
+        items, now = _all(brain, at.agent).listed(status), brain.space.clock.now()
     if at.json_:
         output.emit_json({"items": [_json(item) for item in items]})
         return
@@ -55,8 +53,7 @@ def show(
 ) -> None:
     """Show both sides of a conflict, who says them and why."""
     with at.memory(ctx) as brain:
-        copies = [item for _, item in _of_copies(brain, at.agent) if item.id == conflict]
-        _answer(copies[0] if copies else brain.conflict(conflict), brain, at.json_)
+        _answer(_all(brain, at.agent).get(conflict), brain, at.json_)
 
 
 @app.command(epilog='Example: sb memory conflicts resolve cfl_01a2 mem_7c2e91 --reason "asked Ann"')
@@ -70,16 +67,15 @@ def resolve(
     """Let one side stand; the others are superseded."""
     required(reason)
     with at.memory(ctx) as brain:
-        for stack, item in _of_copies(brain, at.agent):
-            if item.id == conflict:
-                actor = at.agent or _decider(ctx, brain)
-                stack.resolve_conflict(conflict, cast("Keep", winner), reason, actor=actor)
-                if at.json_:
-                    output.emit_json({"id": conflict, "winner": winner})
-                else:
-                    output.line(f"kept {winner}")
-                return
-        _answer(brain.resolve_conflict(conflict, winner, reason), brain, at.json_)
+        item = _all(brain, at.agent).resolve(
+            conflict, winner, reason, lambda: at.agent or _decider(ctx, brain)
+        )
+        if item is not None:
+            _answer(item, brain, at.json_)
+        elif at.json_:
+            output.emit_json({"id": conflict, "winner": winner})
+        else:
+            output.line(f"kept {winner}")
 
 
 @app.command(epilog='Example: sb memory conflicts revert cfl_01a2 --reason "it was a rumour"')
@@ -95,14 +91,13 @@ def revert(
         _answer(brain.revert_conflict(conflict, reason), brain, at.json_)
 
 
-def _of_copies(brain: Brain, agent: str) -> Iterator[tuple[SQLiteStack, Conflict]]:
-    """The open conflicts between copies of stacks, each with its stack."""
-    from sb.stack.sync.conflicts import as_conflict, conflicting_stacks
+def _all(brain: Brain, agent: str) -> AllConflicts:
+    from sb.stack.all_conflicts import AllConflicts
 
-    for name in conflicting_stacks(brain.database):
-        if not agent or name == brain.stack:
-            stack = open_stack(brain.database, brain.config, name, agent, scope=None)
-            yield from ((stack, as_conflict(item)) for item in stack.conflicts())
+    def opened(name: str) -> SQLiteStack:
+        return open_stack(brain.database, brain.config, name, agent, scope=None)
+
+    return AllConflicts(brain, opened, (brain.stack,) if agent else None)
 
 
 def _decider(ctx: typer.Context, brain: Brain) -> str:

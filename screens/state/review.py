@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sb.screens.state.document import Change, Document, Field, fields_of
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from sb.kernel.authority.signing import Decider
     from sb.memory.beliefs.conflicts import Conflict, Side
     from sb.memory.quarantine.review import Held
+    from sb.stack.all_conflicts import AllConflicts
 
 BOTH = "both"
 _NAMES = {"local": "This copy", "remote": "The other"}
@@ -76,7 +78,11 @@ def _read(records: Records, item: ReviewItem) -> Reviewed:
     (title, *about), origin = views[TEXT], views[ORIGIN][1:]
     match item.kind:
         case ReviewKind.CONFLICT:
-            return Reviewed(item, [*about, Field("History"), *views[HISTORY][1:]], _conflict(records, item))
+            return Reviewed(
+                item,
+                [*about, Field("History"), *views[HISTORY][1:]],
+                _conflicts(records, "detail").get(item.reference),
+            )
         case ReviewKind.QUARANTINE:
             return Reviewed(item, _quarantined(records.quarantine("detail").show(item.reference)))
         case ReviewKind.IGNORED:
@@ -153,16 +159,10 @@ def settle_ignored(records: Records, verb: str, item: ReviewItem, by: str, reaso
     return f"{item.reference} {'retired' if verb == 'retire' else 'kept'}"
 
 
-def _conflict(records: Records, item: ReviewItem) -> Conflict:
-    from sb.stack.sync.conflicts import as_conflict  # with what reads other copies
+def _conflicts(records: Records, use: str, name: str = "") -> AllConflicts:
+    from sb.stack.all_conflicts import AllConflicts  # with what reads other copies
 
-    if not item.is_of_copies:
-        return records.memory("detail").conflict(item.reference)
-    stack = records.stack("detail", item.stack)
-    found = next((conflict for conflict in stack.conflicts() if conflict.id == item.reference), None)
-    if found is None:
-        raise NotFoundError("the conflict was resolved meanwhile, or is about a private memory of its agent")
-    return as_conflict(found)
+    return AllConflicts(records.memory(use, name), partial(records.stack, use))
 
 
 def versions(found: Reviewed, chosen: int) -> Document:
@@ -220,10 +220,7 @@ def resolve(records: Records, found: Reviewed, chosen: int | None, by: str, reas
     assert conflict is not None
     winner = BOTH if chosen is None else conflict.sides[chosen % len(conflict.sides)].id
     try:
-        if item.is_of_copies:
-            records.stack("write", item.stack).resolve_conflict(item.reference, winner, reason, actor=by)  # type: ignore[arg-type]
-        else:
-            records.memory("write", by).resolve_conflict(item.reference, winner, reason)
+        _conflicts(records, "write", by).resolve(item.reference, winner, reason, lambda: by)
     except ValueError as error:
         raise UsageError(str(error)) from error
     return f"{item.reference} kept {_WHICH.get(winner, winner)}: by {by}"
