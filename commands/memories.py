@@ -145,6 +145,23 @@ class MemoryOptions:
         return memory(ctx, self.agent, project=self.project, scope=self.scope, **more)
 
 
+@frozen
+class Writing:
+    """Options of a command that saves something among memories."""
+
+    project: Project = ""
+    scope: Scope = ""
+    private: Private = False
+    agent: Agent = ""
+    session: Session = ""
+    json_: AsJson = False
+
+    def memory(self, ctx: typer.Context) -> AbstractContextManager[Brain]:
+        """The memory that it is saved in, made if there is none."""
+        where = {"project": self.project, "scope": self.scope, "session": self.session}
+        return memory(ctx, self.agent, create=True, **where)
+
+
 @contextmanager
 def memory(
     ctx: typer.Context,

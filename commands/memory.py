@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
@@ -11,10 +10,10 @@ from sb.commands.diagnostics import note
 from sb.commands.memories import (
     Agent,
     MemoryOptions,
-    Private,
     Project,
     Scope,
     Session,
+    Writing,
     as_json,
     categories,
     entity_types,
@@ -73,22 +72,11 @@ From = Annotated[
 
 
 @frozen
-class Saved:
-    """Options of a command that saves a memory."""
+class Saved(Writing):
+    """The same of a memory."""
 
-    project: Project = ""
-    scope: Scope = ""
-    private: Private = False
     tags: Tags = None
     source: Source = "agent-written"
-    agent: Agent = ""
-    session: Session = ""
-    json_: AsJson = False
-
-    def memory(self, ctx: typer.Context) -> AbstractContextManager[Brain]:
-        """The memory that it is saved in, made if there is none."""
-        where = {"project": self.project, "scope": self.scope, "session": self.session}
-        return memory(ctx, self.agent, create=True, **where)
 
     @property
     def values(self) -> dict[str, Any]:

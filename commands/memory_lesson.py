@@ -6,21 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from sb.commands import output
-from sb.commands.diagnostics import note
 from sb.commands.memories import (
-    Agent,
     MemoryOptions,
-    Private,
-    Project,
-    Scope,
-    Session,
-    memory,
+    Writing,
     required,
     typed,
     with_times,
 )
-from sb.commands.memory_trigger import Error, Path, Tool, Trigger, add_common, fate
-from sb.commands.options import AsJson, ChangeReason, group
+from sb.commands.memory_trigger import Error, Path, Tool, Trigger, add_common, fate, show_made
+from sb.commands.options import ChangeReason, group
 
 from sb.base.text import plain
 
@@ -34,31 +28,19 @@ app = group("Save, list and end lessons about calls.")
 @app.command(epilog='Example: sb memory lesson add "npm run biuld" "the script is called build"')
 def add(
     ctx: typer.Context,
+    saved: Writing,
     call: Annotated[str, typer.Argument(help='Call that it is about; "" with other conditions.')],
     lesson: Annotated[str, typer.Argument(help="What to know then; - for stdin.")],
     path: Path = "",
     tool: Tool = "",
     error: Error = "",
     cause: Annotated[str, typer.Option(help="Reason why the call failed.", metavar="TEXT")] = "",
-    project: Project = "",
-    scope: Scope = "",
-    private: Private = False,
-    agent: Agent = "",
-    session: Session = "",
-    json_: AsJson = False,
 ) -> None:
     """Save a lesson; all conditions given have to hold."""
     given = {"call": call, "path": path, "tool": tool, "error": error}
-    with memory(ctx, agent, project=project, scope=scope, session=session, create=True) as brain:
-        made = brain.lesson_add(typed(lesson, "lesson"), given, cause=cause, private=private)
-        if made in brain.quarantined:
-            note("quarantined: a person has to release it before it is shown")
-            output.emit_json({"id": made, "status": "quarantined"}) if json_ else output.line(made)
-            return
-        item = brain.lesson_show(made)
-        if item.inert:
-            note("it reads like an attack on a model: it is saved, but never shown")
-        _show(brain, item, json_)
+    with saved.memory(ctx) as brain:
+        made = brain.lesson_add(typed(lesson, "lesson"), given, cause=cause, private=saved.private)
+        show_made(brain, made, brain.lesson_show, _show, saved.json_)
 
 
 @app.command(epilog='Example: sb memory lesson confirm mem_7c2e91 --reason "it was so"')

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import replace
+from typing import Annotated, Literal
 
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
 from sb.commands.memories import Agent, MemoryOptions, memory, with_times
 from sb.commands.memory_beliefs import show_collapse
-from sb.commands.options import As, AsJson, DecisionReason, Yes, group
-from sb.commands.quarantine import All, decide
+from sb.commands.options import AsJson, group
+from sb.commands.quarantine import Decision, decide
 
-from sb.base.values.references import full_one
-from sb.errors import NotFoundError
-
-if TYPE_CHECKING:
-    from sb.memory import Brain
-    from sb.memory.beliefs.collapses import Collapse
+from sb.errors import UsageError
 
 app = group("Review corrections that wait for a person.")
 Id = Annotated[str, typer.Argument(metavar="ID", help="Id of a correction (col_…), or of its new memory.")]
@@ -46,7 +42,7 @@ def list_pending(
 def show(ctx: typer.Context, correction: Id, agent: Agent = "", json_: AsJson = False) -> None:
     """Show a pending correction, and why it waits."""
     with memory(ctx, agent) as brain:
-        found, now = _found(brain, correction), brain.space.clock.now()
+        (found,), now = brain.pending_corrections(correction), brain.space.clock.now()
     if json_:
         output.emit_json(with_times(found.as_json()))
         return
@@ -57,54 +53,23 @@ def show(ctx: typer.Context, correction: Id, agent: Agent = "", json_: AsJson = 
 
 
 @app.command(epilog='Example: sb memory pending accept col_01a21d --reason "the vendor confirmed it"')
-def accept(
-    ctx: typer.Context,
-    corrections: Ids = None,
-    all_: All = False,
-    reason: DecisionReason = "",
-    who: As = "",
-    yes: Yes = False,
-    json_: AsJson = False,
-) -> None:
+def accept(ctx: typer.Context, by: Decision, corrections: Ids = None) -> None:
     """Accept corrections: each replaces what it corrects."""
-    decide(ctx, "release", *_winners(ctx, corrections, all_), reason, who, yes, json_)
+    _decide(ctx, "release", corrections, by)
 
 
 @app.command(epilog='Example: sb memory pending dismiss col_01a21d --reason "a rumour"')
-def dismiss(
-    ctx: typer.Context,
-    corrections: Ids = None,
-    all_: All = False,
-    reason: DecisionReason = "",
-    who: As = "",
-    yes: Yes = False,
-    json_: AsJson = False,
-) -> None:
+def dismiss(ctx: typer.Context, by: Decision, corrections: Ids = None) -> None:
     """Dismiss corrections: what they would replace stands."""
-    decide(ctx, "dismiss", *_winners(ctx, corrections, all_), reason, who, yes, json_)
+    _decide(ctx, "dismiss", corrections, by)
 
 
-def _winners(ctx: typer.Context, corrections: list[str] | None, all_: bool) -> tuple[list[str] | None, bool]:
-    """The ids of the new memories, by which they are decided; all of them where all corrections are meant."""
-    if bool(corrections) == all_:
-        return corrections, all_  # which is refused
+def _decide(
+    ctx: typer.Context, verb: Literal["release", "dismiss"], corrections: list[str] | None, by: Decision
+) -> None:
+    """Decide by the new memories; all of them where all corrections are meant."""
+    if bool(corrections) == by.all_:
+        raise UsageError("which corrections?", "give their IDs, or --all")
     with memory(ctx, "") as brain:
-        if all_:
-            waiting = list(dict.fromkeys(item.winner for item in brain.collapses(status="pending")))
-            if not waiting:
-                raise NotFoundError("no correction is pending")
-            return waiting, False
-        return [_found(brain, uid).winner for uid in corrections or ()], False
-
-
-def _found(brain: Brain, reference: str) -> Collapse:
-    """The pending correction of an id, or of how it begins.
-
-    Raises:
-        NotFoundError: there is none in view. UsageError: several begin so.
-    """
-    known = {uid: item for item in brain.collapses(status="pending") for uid in (item.winner, item.id)}
-    found = known.get(full_one(reference, known))
-    if found is None:
-        raise NotFoundError(f"no pending correction {reference!r}", "sb memory pending list")
-    return found
+        found = brain.pending_corrections(*(corrections or ()))
+    decide(ctx, verb, list(dict.fromkeys(item.winner for item in found)), replace(by, all_=False))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from sb.commands import output
@@ -12,10 +12,10 @@ from sb.commands.diagnostics import note
 from sb.commands.memories import (
     Agent,
     MemoryOptions,
-    Private,
     Project,
     Scope,
     Session,
+    Writing,
     memory,
     required,
     typed,
@@ -42,6 +42,7 @@ Task = Annotated[str, typer.Option(help="Words of the session's task.", metavar=
 @app.command(epilog='Example: sb memory trigger create "billing schema" "read the runbook" --path "db/**"')
 def create(
     ctx: typer.Context,
+    saved: Writing,
     precondition: Annotated[str, typer.Argument(help='Words that it is about; "" with other conditions.')],
     action: Annotated[str, typer.Argument(help="What to think of then; - for stdin.")],
     path: Path = "",
@@ -53,12 +54,6 @@ def create(
         bool, typer.Option("--every-session", help="Fire once in each session, not once in all.")
     ] = False,
     expires: Annotated[str, typer.Option(help="Time until it expires, such as 30d.", metavar="TIME")] = "",
-    project: Project = "",
-    scope: Scope = "",
-    private: Private = False,
-    agent: Agent = "",
-    session: Session = "",
-    json_: AsJson = False,
 ) -> None:
     """Save a reminder; all conditions given have to hold."""
     given = {
@@ -69,19 +64,16 @@ def create(
         "tool": tool,
         "error": error,
     }
-    with memory(ctx, agent, project=project, scope=scope, session=session, create=True) as brain:
+    with saved.memory(ctx) as brain:
         until = _from_now(brain, expires) if expires else None
         made = brain.trigger_create(
-            given, typed(action, "action"), private=private, expires_at=until, every_session=every_session
+            given,
+            typed(action, "action"),
+            private=saved.private,
+            expires_at=until,
+            every_session=every_session,
         )
-        if made in brain.quarantined:
-            note("quarantined: a person has to release it before it fires")
-            output.emit_json({"id": made, "status": "quarantined"}) if json_ else output.line(made)
-            return
-        item = brain.trigger_show(made)
-        if item.inert:
-            note("it reads like an attack on a model: it is saved, but never fires")
-        _show(brain, item, json_)
+        show_made(brain, made, brain.trigger_show, _show, saved.json_)
 
 
 @app.command(epilog='Example: sb memory trigger check "migrate the billing schema" --agent claude-code')
@@ -124,6 +116,23 @@ def snooze(
     with at.memory(ctx) as brain:
         brain.trigger_snooze(trigger, _from_now(brain, time), reason)
         _show(brain, brain.trigger_show(trigger), at.json_)
+
+
+def show_made(
+    brain: Brain, made: str, read: Callable[[str], Any], show: Callable[..., None], json_: bool
+) -> None:
+    """Show a reminder that was just saved, or say that it is quarantined."""
+    if made in brain.quarantined:
+        note("quarantined: a person has to release it before it is shown to an agent")
+        if json_:
+            output.emit_json({"id": made, "status": "quarantined"})
+        else:
+            output.line(made)
+        return
+    item = read(made)
+    if item.inert:
+        note("it reads like an attack on a model: it is saved, but no agent is shown it")
+    show(brain, item, json_)
 
 
 def _from_now(brain: Brain, text: str) -> datetime:

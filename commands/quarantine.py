@@ -13,6 +13,7 @@ from sb.commands.session import configuration, decider, event_log
 
 from sb.base.duration import human_age
 from sb.base.text import counted, plain, shorten
+from sb.base.values.frozen import frozen
 from sb.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,6 +24,17 @@ app = group()
 WIDEST = 100  # characters of a memory on one line
 Ids = Annotated[list[str] | None, typer.Argument(metavar="ID...", help="Ids of quarantined memories.")]
 All = Annotated[bool, typer.Option("--all", help="Decide all that wait.")]
+
+
+@frozen
+class Decision:
+    """Options of a command that decides about memories that wait."""
+
+    all_: All = False
+    reason: DecisionReason = ""
+    who: As = ""
+    yes: Yes = False
+    json_: AsJson = False
 
 
 def opened(ctx: typer.Context) -> tuple[Quarantine, Authority, float]:
@@ -98,55 +110,33 @@ def add(
 
 
 @app.command(epilog='Example: sb quarantine release mem_7c2e91 --reason "checked with the vendor"')
-def release(
-    ctx: typer.Context,
-    records: Ids = None,
-    all_: All = False,
-    reason: DecisionReason = "",
-    who: As = "",
-    yes: Yes = False,
-    json_: AsJson = False,
-) -> None:
+def release(ctx: typer.Context, by: Decision, records: Ids = None) -> None:
     """Release quarantined memories as safe."""
-    decide(ctx, "release", records, all_, reason, who, yes, json_)
+    decide(ctx, "release", records, by)
 
 
 @app.command(epilog='Example: sb quarantine purge mem_7c2e91 --reason "an injected instruction"')
-def purge(
-    ctx: typer.Context,
-    records: Ids = None,
-    all_: All = False,
-    reason: DecisionReason = "",
-    who: As = "",
-    yes: Yes = False,
-    json_: AsJson = False,
-) -> None:
+def purge(ctx: typer.Context, by: Decision, records: Ids = None) -> None:
     """Purge quarantined memories as malicious, for good."""
-    decide(ctx, "purge", records, all_, reason, who, yes, json_)
+    decide(ctx, "purge", records, by)
 
 
 def decide(
-    ctx: typer.Context,
-    verb: Literal["release", "purge", "dismiss"],
-    records: list[str] | None,
-    all_: bool,
-    reason: str,
-    who: str,
-    yes: bool,
-    json_: bool,
+    ctx: typer.Context, verb: Literal["release", "purge", "dismiss"], records: list[str] | None, by: Decision
 ) -> None:
     """Shows what is decided, and decides it once that is confirmed."""
-    required(reason)
-    if bool(records) == all_:
+    required(by.reason)
+    if bool(records) == by.all_:
         raise UsageError("which memories?", "give their IDs, or --all")
     quarantine, authority, now = opened(ctx)
     names = dict.fromkeys(map(quarantine.full_id, records or ()))
-    items = quarantine.items() if all_ else [quarantine.show(name) for name in names]
-    if not yes:
+    items = quarantine.items() if by.all_ else [quarantine.show(name) for name in names]
+    if not by.yes:
         for item in items:
             _line(item, now)
-    confirmed(f"{verb} {counted(len(items), 'memory')}?", yes=yes)
-    _done(getattr(quarantine, verb)(items, by=decider(ctx, authority, who), reason=reason), json_)
+    confirmed(f"{verb} {counted(len(items), 'memory')}?", yes=by.yes)
+    done = getattr(quarantine, verb)(items, by=decider(ctx, authority, by.who), reason=by.reason)
+    _done(done, by.json_)
 
 
 def _as_json(found: Held) -> dict[str, Any]:

@@ -6,8 +6,8 @@ import dataclasses
 from contextlib import suppress
 from typing import Any
 
-from sb.base.values.references import is_prefix
-from sb.errors import DeniedError
+from sb.base.values.references import full_one, is_prefix
+from sb.errors import DeniedError, NotFoundError
 from sb.memory.beliefs.closure import Lineage
 from sb.memory.beliefs.collapses import Collapse, Reverted, collapses, revert
 from sb.memory.beliefs.conflicts import Conflict, conflicts, find_conflict, resolve, take_back
@@ -17,7 +17,7 @@ from sb.memory.operations import Operations
 from sb.memory.space import ID_PREFIX
 from sb.memory.views import Memory
 from sb.store.records.claims import OPEN
-from sb.store.records.collapses import STANDING
+from sb.store.records.collapses import PENDING, STANDING
 from sb.store.records.columns import Row
 from sb.store.records.consent import PEOPLE
 from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
@@ -118,6 +118,24 @@ class Beliefs(Operations):
             limit: the most that are listed; -1 for all. status: only pending, standing, reverted or dismissed ones.
         """
         return collapses(self.space, self.writer.places(), limit, status)
+
+    def pending_corrections(self, *references: str) -> list[Collapse]:
+        """The corrections that wait for a person, by their ids or those of the new memories, or how these begin.
+
+        Args:
+            references: none for all.
+
+        Raises:
+            NotFoundError: none of that id waits, or none at all. UsageError: several begin so.
+        """
+        waiting = self.collapses(status=PENDING)
+        if not waiting:
+            raise NotFoundError("no correction is pending")
+        known = {uid: item for item in waiting for uid in (item.winner, item.id)}
+        wanted = [full_one(reference, known) for reference in references]
+        if missing := next((uid for uid in wanted if uid not in known), ""):
+            raise NotFoundError(f"no pending correction {missing!r}", "sb memory pending list")
+        return [known[uid] for uid in wanted] or waiting
 
     def revert(self, collapse: str, reason: str = "") -> Reverted:
         """Take a correction back: what fell is found again, and what it brought is superseded in turn.
