@@ -185,6 +185,6 @@ class Lessons(Reminders[FiredLesson, LessonStatus]):
         return int(self._space.database.query(sql, (uid,))[0][0])
 
     def _is_undone(self, call: str) -> bool:
-        """True if what a call did was taken back later; then it is no example."""
+        """True if what a call did was taken back later, so that it is not to be followed."""
         sql = "SELECT 1 FROM mutations WHERE call_id = ? AND state <> 'committed' LIMIT 1"
         return bool(self._space.database.query(sql, (call,)))
