@@ -53,7 +53,7 @@ class Deciding(Section):
             self._writing_since = None
             if event.worker.group != "decide":  # after a decision it may be a passphrase
                 self._typed_ahead = typed
-                self.call_later(self._forget_typed)  # if nothing is asked
+                self.call_later(self._drop_typed)
 
     def hold_keys(self) -> None:
         """Let no key reach this screen until the worker that was begun is done, or the person says esc."""
@@ -89,8 +89,11 @@ class Deciding(Section):
         else:
             self._typed_ahead += text_of(event)
 
-    def _forget_typed(self) -> None:
-        self._typed_ahead = ""
+    def _drop_typed(self) -> None:
+        """Drop the reason that was typed for a dialog which did not open, and say so."""
+        if self._typed_ahead:
+            self._typed_ahead = ""
+            self.console_app.say_dropped()
 
     @property
     def at_work(self) -> bool:
@@ -171,8 +174,8 @@ class Deciding(Section):
             self.decided(outcome)
 
         dialog = DecisionScreen(question, app.drafts, app.signature, self._typed_ahead)
+        self._typed_ahead = ""
         self.app.push_screen(dialog, answered)
-        self._forget_typed()
 
     def _decide(
         self, items: Sequence[Item], act: Callable[[Item, Decider, str], str], reason: str

@@ -58,6 +58,12 @@ class KeysInOrder(App[None]):
         """Forget the keys that wait: they were typed before anybody saw what is asked now."""
         self._typed.clear()
 
+    def say_dropped(self) -> None:
+        """Say, once for a burst, that text of it was dropped."""
+        if not self._dropping:
+            self.notify(DROPPED, timeout=3)
+        self._dropping = True
+
     def _drops(self, event: events.Key | events.Paste) -> bool:
         """True for text that was typed in one burst with a key that opened nothing; says so once."""
         if isinstance(self.screen, ModalScreen):
@@ -67,9 +73,8 @@ class KeysInOrder(App[None]):
         before, self._burst_at = self._burst_at, None
         is_text = isinstance(event, events.Paste) or event.is_printable or event.key in ("enter", "backspace")
         if before is not None and is_text and event.time - before < BURST_S:
-            if not self._dropping:
-                self.notify(DROPPED, timeout=3)
-            self._burst_at, self._dropping = event.time, True
+            self._burst_at = event.time
+            self.say_dropped()
             return True
         self._dropping = False
         if isinstance(event, events.Key) and event.key in ASKING_KEYS and not isinstance(self.focused, Input):

@@ -241,6 +241,23 @@ def test_enter_typed_ahead_goes_on_to_the_second_step_and_what_follows_is_droppe
     console(script)
 
 
+def test_what_is_typed_while_it_is_read_that_nothing_is_to_be_approved_is_told_as_dropped(
+    agents: Agents, console: Console
+) -> None:
+    async def script(pilot: Pilot[None]) -> None:
+        await console.visit(pilot, "contracts")
+        await console.until(pilot, lambda: "bank." in console.text())
+        gate = slow(console)
+        burst(console, "a", *"quite fine", "enter")
+        await asyncio.sleep(0.3)  # in which all of it reaches the console, and nothing is read
+        gate.set()
+        await console.says(pilot, "nothing to approve")
+        await console.settle(pilot)
+        assert sum(keys_in_order.DROPPED in toast for toast in console.toasts) == 1
+
+    console(script)
+
+
 @pytest.mark.parametrize("key", ["u", "t"])
 def test_a_key_typed_with_the_one_that_moved_the_cursor_waits_for_its_record(
     agents: Agents, console: Console, key: str
