@@ -11,6 +11,7 @@ from sb.agent.goal_planner import GoalPlanner
 from sb.agent.planning import PlanError, PlannedStep, Planner, Steps
 from sb.agent.run_record import Critique, RunRecord, RunState, StepArtifact
 from sb.base.secrets.redaction import one_line
+from sb.config.guards import REDACT
 from sb.errors import SBError, UsageError
 from sb.kernel.calls.call import Ask
 from sb.kernel.contracts import ToolSpec
@@ -19,13 +20,18 @@ from sb.kernel.durable_execution.journal import WorkflowJournal
 from sb.kernel.durable_execution.records import workflow_record
 from sb.kernel.durable_execution.workflow import Workflow
 from sb.kernel.execution.executor import ToolExecutor
+from sb.kernel.execution.output_guard import OutputGate
 from sb.kernel.registry.registry import ToolRegistry
 from sb.kernel.run_context import RunContext
+from sb.log.event import Subject
 
 AGENT_RUN = "agent"  # the name of the workflows that are agents' runs
 BUDGET_EXHAUSTED = "budget exhausted"  # kernel.md, "Integration with AgenticRuntime"
 ASKED_BY_PLAN = "plan"  # the rule of a reason why a person is asked
-PLAN_STEP = "plan"  # the name of the artifact that says why there is no next step
+PLAN_STEP, CRITIQUE = (
+    "plan",
+    "critique",
+)  # artifacts that are no calls: why there is no next step, why no output
 _LONGEST = 300  # characters of what a foreign exception says
 
 Critic = Callable[[RunRecord], Critique]
@@ -50,7 +56,8 @@ class AgenticRuntime:
     Args:
         tool_registry: the tools. executor: makes the calls; by default one over these tools, with a log in memory.
         planner: says what is next; by default `GoalPlanner`.
-        critic: judges a run that has ended; by default it passed if all steps did.
+        critic: judges a run that has ended; by default it passed. What it does not pass is not handed out.
+        gate: searches the output for what may not leave; by default nothing does.
         journal: of the executor's log, by default a new one.
         on_step: told of each outcome as it comes.
         wait_s: seconds that a step waits for a person's decision.
@@ -63,6 +70,7 @@ class AgenticRuntime:
         executor: ToolExecutor | None = None,
         planner: Planner | None = None,
         critic: Critic | None = None,
+        gate: OutputGate | None = None,
         journal: WorkflowJournal | None = None,
         on_step: OnStep | None = None,
         wait_s: float = 0.0,
@@ -72,6 +80,7 @@ class AgenticRuntime:
         self._executor = executor or ToolExecutor(tool_registry or ToolRegistry())
         self._planner = planner or GoalPlanner()
         self._critic = critic
+        self._gate = gate
         self._journal = journal or WorkflowJournal(self._executor.event_log, kill_switch=self._executor.kill)
         self._on_step = on_step or (lambda artifact: None)
         self._wait_s = wait_s
@@ -92,7 +101,7 @@ class AgenticRuntime:
             ReplayMismatch: the planner asks for other steps than those on record.
         """
         if ctx.metadata.get("dry_run"):
-            return self._judged(self._dry(goal, ctx))
+            return self._dry(goal, ctx)
         workflow_id = workflow_id or ctx.run_id
         attempt = _Attempt(self._executor, self._steps(goal, ctx, dry_run=False), self._on_step, self._wait_s)
         given = {"goal": goal, "agent": ctx.agent_name, "plan": self._planner.document}
@@ -109,7 +118,9 @@ class AgenticRuntime:
             state = stopped.state
         run_id = workflow_record(self._executor.event_log, workflow_id).run_id
         artifacts = tuple(attempt.artifacts)
-        return self._judged(RunRecord(goal, ctx.agent_name, workflow_id, run_id, state, artifacts, output))
+        return self._judged(
+            RunRecord(goal, ctx.agent_name, workflow_id, run_id, state, artifacts, output), ctx
+        )
 
     async def arun(self, goal: str, ctx: RunContext, *, workflow_id: str = "") -> RunRecord:
         """`run` for coroutines, in a thread of its own."""
@@ -144,17 +155,35 @@ class AgenticRuntime:
             sent = artifact
         return RunRecord(goal, ctx.agent_name, state=RunState.PLANNED, artifacts=tuple(artifacts))
 
-    def _judged(self, record: RunRecord) -> RunRecord:
-        """The record with a critic's verdict; a critic that fails has not passed it."""
-        if record.dry_run:
-            return replace(record, critique=Critique(passed=True))
-        passed = record.state is RunState.DONE and all(artifact.ok for artifact in record.artifacts)
-        if self._critic is None or not passed:
-            return replace(record, critique=Critique(passed=passed))
+    def _judged(self, record: RunRecord, ctx: RunContext) -> RunRecord:
+        """The record with its verdict; an output that does not pass is withheld.
+
+        What cannot be searched does not leave, and a critic that raises has not passed it.
+        """
+        if record.state is not RunState.DONE:
+            return replace(record, critique=Critique(passed=False))
         try:
-            return replace(record, critique=self._critic(record))
-        except Exception as error:  # noqa: BLE001 - a caller's code: what it raises is its verdict
-            return replace(record, critique=Critique(passed=False, notes=(_said("the critic", error),)))
+            record = self._gated(record, ctx)
+            critique = self._critic(record) if self._critic else Critique(passed=True)
+        except Exception as error:  # noqa: BLE001 - of a caller's critic too: what it raises is its verdict
+            critique = Critique(passed=False, notes=(_said("the critic", error),))
+        if critique.passed:
+            return replace(record, critique=critique)
+        failed = StepArtifact(
+            CRITIQUE, False, error="; ".join(critique.notes) or "the critic did not pass it"
+        )
+        artifacts = (*record.artifacts, failed)
+        return replace(record, state=RunState.FAILED, artifacts=artifacts, output=None, critique=critique)
+
+    def _gated(self, record: RunRecord, ctx: RunContext) -> RunRecord:
+        """The record without what may not leave."""
+        if self._gate is None:
+            return record
+        output, labels = self._gate.gated(record.output, ctx)
+        if labels:
+            subject = Subject(record.run_id, ctx.trace_id, ctx.agent_name)
+            self._gate.record(subject, labels, place="output", action=REDACT)
+        return replace(record, output=output)
 
 
 class _Attempt:

@@ -44,7 +44,7 @@ class StepArtifact:
 
 @frozen
 class Critique:
-    """A critic's verdict on a run; without a critic, whether all steps succeeded."""
+    """A verdict on a run: a critic's, or else whether it came to its end."""
 
     passed: bool
     notes: tuple[str, ...] = ()

@@ -15,6 +15,7 @@ from sb.base.reading import Report
 from sb.base.secrets.redaction import redact_text
 from sb.base.text import nearest
 from sb.base.values.frozen import frozen
+from sb.config.guards import OFF
 from sb.errors import NotFoundError, UsageError
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.calls.approval import ApprovalState
@@ -112,14 +113,18 @@ def begin_run(
         as `AgenticRuntime.run`.
     """
 
+    from sb.runtime.parts import output_gate
+
     def attempt(wait_s: float) -> RunRecord:
         budget = runtime.budget()
         if isinstance(planner, PlanFile):
             budget = planner.budget(budget)
         metadata = {"dry_run": True} if dry_run else {}
         ctx = runtime.context(agent, goal, budget=budget, metadata=metadata)
+        gated = runtime.config.output_gate.messages != OFF
         agentic = AgenticRuntime(
             executor=runtime.executor,
+            gate=output_gate(runtime.log) if gated else None,
             planner=planner,
             critic=critic,
             journal=runtime.workflows,
