@@ -176,7 +176,7 @@ class _Walk:
         return PlannedStep(step.tool, args, step.name + at, ask, step.intent, "; ".join(notes))
 
     def _holds(self, when: Mapping[str, Any], known: Mapping[str, Any]) -> bool | None:
-        """Whether all conditions hold; None where a dry run cannot know."""
+        """True if all conditions hold; None where a dry run cannot know."""
         try:
             return all(_fits(find(reference, known), wanted) for reference, wanted in when.items())
         except Unknown:

@@ -58,7 +58,7 @@ def filled(value: Any, known: Mapping[str, Any]) -> Any:
 
 
 class NotYet:
-    """What a step will give, in a dry run."""
+    """A value that a step will give, in a dry run."""
 
 
 def find(reference: str, known: Mapping[str, Any]) -> Any:

@@ -52,7 +52,7 @@ class Critique:
 
 @frozen
 class RunRecord:
-    """What came of a goal, as far as this attempt knows.
+    """The outcome of a goal, as far as this attempt knows.
 
     Args:
         workflow_id: names it for good: the same id goes on with it.

@@ -17,7 +17,7 @@ ORDERS: dict[int, dict[str, Any]] = {
 
 
 def done() -> list[str]:
-    """What the tools did, in order."""
+    """The deeds of the tools, in order."""
     place = _place()
     return place.read_text().splitlines() if place.exists() else []
 

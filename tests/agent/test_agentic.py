@@ -76,13 +76,13 @@ def test_an_exhausted_budget_ends_the_run_before_the_call(registry: ToolRegistry
 
 def test_a_planner_is_sent_each_outcome_and_gives_the_output(registry: ToolRegistry) -> None:
     planner = Listed(READ, PlannedStep("pay.refund", REFUND, name="pay"))
-    told: list[str] = []
-    record = AgenticRuntime(registry, planner=planner, on_step=lambda it: told.append(it.step)).run(
+    names: list[str] = []
+    record = AgenticRuntime(registry, planner=planner, on_step=lambda it: names.append(it.step)).run(
         "g", context()
     )
     assert (record.state, record.output) == (RunState.DONE, {"refunded": 4900})
     assert planner.seen == list(record.artifacts)
-    assert told == ["orders.read", "pay"]
+    assert names == ["orders.read", "pay"]
     assert record.critique == Critique(passed=True)
 
 
@@ -262,16 +262,16 @@ def test_without_tools_there_is_no_runtime() -> None:
 
 def test_what_an_agent_may_not_use_its_planner_is_not_told_of(registry: ToolRegistry) -> None:
     registry.register_fn("vault.open", "Open vault", lambda: None, allowlisted_agents=["keeper"])
-    told: list[str] = []
+    names: list[str] = []
 
     class Asks(Listed):
         def steps(self, goal: str, tools: Sequence[ToolSpec], *, dry_run: bool = False) -> Steps:
-            told.extend(spec.tool_id for spec in tools)
+            names.extend(spec.tool_id for spec in tools)
             return super().steps(goal, tools, dry_run=dry_run)
 
     AgenticRuntime(registry, planner=Asks(READ)).run("g", context())
-    assert "vault.open" not in told
-    assert "orders.read" in told
+    assert "vault.open" not in names
+    assert "orders.read" in names
 
 
 def test_requests_of_a_run_name_it(registry: ToolRegistry) -> None:

@@ -241,17 +241,7 @@ class ToolExecutor:
         Returns:
             The tool's result, or an error with a ToolErrorCode.
         """
-        call = ToolCall(
-            ctx,
-            str(tool_id),
-            self._call_id(),
-            step_name(str(step)),
-            override_fn,
-            str(approval_id),
-            assumptions,
-            intent=intent,
-            asked=asks,
-        )
+        call = self._call(ctx, tool_id, override_fn, step, approval_id, assumptions, intent, asks)
         return self._execute(call, args, None, wait_s)
 
     async def aexecute(
@@ -274,16 +264,7 @@ class ToolExecutor:
         import asyncio
 
         loop = asyncio.get_running_loop()
-        call = ToolCall(
-            ctx,
-            str(tool_id),
-            self._call_id(),
-            step_name(str(step)),
-            override_fn,
-            str(approval_id),
-            assumptions,
-            intent=intent,
-        )
+        call = self._call(ctx, tool_id, override_fn, step, approval_id, assumptions, intent)
         run = partial(self._execute, call, args, loop, wait_s)
         return await asyncio.wrap_future(self._workers.submit(run))
 
@@ -337,6 +318,24 @@ class ToolExecutor:
         """Mark the unfinished calls of dead processes as in doubt; returns how many there were."""
         return self._recorder.intents.settle_orphans()
 
+    def _call(
+        self,
+        ctx: RunContext,
+        tool_id: str,
+        override_fn: ToolFunction | None,
+        step: str,
+        approval_id: str,
+        assumptions: Sequence[Assumption | str],
+        intent: str,
+        asks: Sequence[Ask] = (),
+    ) -> ToolCall:
+        name, new = step_name(str(step)), self._call_id()
+        call = ToolCall(
+            ctx, str(tool_id), new, name, override_fn, str(approval_id), assumptions, intent=intent
+        )
+        call.asked = asks
+        return call
+
     def _call_id(self) -> str:
         return f"call_{self._ids.token(8)}"
 
@@ -352,17 +351,8 @@ class ToolExecutor:
             waiting = self._decided(call, refusal, result, wait_s)
             if not waiting:
                 return result
-            again = ToolCall(
-                call.ctx,
-                call.tool_id,
-                self._call_id(),
-                call.step,
-                call.override_fn,
-                waiting,
-                call.assumptions,
-                intent=call.intent,
-                asked=call.asked,
-            )
+            what = (call.assumptions, call.intent, call.asked)
+            again = self._call(call.ctx, call.tool_id, call.override_fn, call.step, waiting, *what)
             return self._execute(again, args, loop, 0)
         span = self._telemetry.start(call.ctx, call.spec, call.call_id, call.shown_args)
         result = self._run_recorded(call, span, loop)
