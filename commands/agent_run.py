@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from sb.agent.run_record import RunRecord, StepArtifact
 
 app = group()
-RunId = Annotated[str, typer.Argument(metavar="RUN", help="Id of the agent's run; see sb agent list.")]
+RunId = Annotated[str, typer.Argument(metavar="RUN", help="Id of the agent's run.")]
 PlanPath = Annotated[Path | None, typer.Option("--plan", metavar="FILE", help="The plan, in YAML.")]
 Wait = Annotated[
-    str, typer.Option(metavar="DURATION", help="Wait so long for each decision of a person, such as 10m.")
+    str, typer.Option(metavar="DURATION", help="Wait so long for a decision, such as 10m.")
 ]
 _SHOWN = 200  # characters of what a step gave
 
@@ -47,7 +47,7 @@ def run(
     wait: Wait = "",
     as_json: AsJson = False,
 ) -> None:
-    """Run an agent's plan, step by step; each step is a governed call.
+    """Run an agent's plan; each step is a governed call.
 
     Without --plan, each part of the goal names a registered tool: "look up order=1002, then refund order=1002".
     """
@@ -70,7 +70,10 @@ def resume(
     wait: Wait = "",
     as_json: AsJson = False,
 ) -> None:
-    """Go on with a run that was stopped; steps that are done are not made again."""
+    """Go on with a run that was stopped.
+
+    Steps that are done are not made again.
+    """
     from sb.agent.runs import resume_run
 
     planned = _plan(plan, [])
@@ -124,7 +127,7 @@ def stop(
     who: Annotated[str, typer.Option("--as", help="The operator who signs; only operators lift.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Stop a run: none of its calls is made until that is lifted."""
+    """Stop a run, until that is lifted."""
     from sb.agent.runs import agent_run
     from sb.kernel.incident_response.kill import KillScope
 
