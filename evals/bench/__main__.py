@@ -9,6 +9,7 @@ BENCHMARKS = (
     "kernel",
     "boundaries",
     "kill",
+    "autonomy",
     "recovery",
     "replay",
     "trajectories",

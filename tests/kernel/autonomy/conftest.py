@@ -96,7 +96,7 @@ class Shop:
         self, by: Decider, tool_id: str = WRITE, *, first: int = 1, evaluated: float = 0.95, **how: Any
     ) -> None:
         """All the evidence that a promotion needs."""
-        self.denied(by, SEND if tool_id != SEND else DROP, **how)
+        self.denied(by, SEND if tool_id != SEND else DROP, first + 90, **how)
         for n in range(first, first + LEAST):
             assert self.approved(by, tool_id, n, **how).success
         self.levels.evaluate("clerk", evaluated, by, "the suite of CI")
