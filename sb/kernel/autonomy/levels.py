@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, replace
 from math import isfinite
-from typing import Any
+from typing import Any, NamedTuple
 
 from sb.base.values.frozen import frozen
 from sb.errors import DeniedError, NotFoundError, StoreCorrupt, UsageError
@@ -40,15 +40,23 @@ _VERSION = "SELECT " + " + ".join(
     " AND substr(kind, 1, 7) <> 'kernel.'), 0)"
     for reference, kind in (*((AUTONOMY, kind) for kind in _STATED), (OPERATORS, OPERATOR_CHANGED))
 )
-# Corrections by agent and tool; without `INDEXED BY` all rows since an old one would be read.
+# Corrections, oldest first; without `INDEXED BY` all rows since an old one would be read.
 _CORRECTIONS = (
-    "SELECT agent, tool_id, max(id) FROM events {index} WHERE id > ? AND substr(kind, 1, 7) <> 'kernel.'"
-    f" AND kind IN ('{CORRECTED[0]}', '{CORRECTED[1]}') GROUP BY agent, tool_id"
+    "SELECT agent, tool_id, id, at FROM events {index} WHERE id > ? AND substr(kind, 1, 7) <> 'kernel.'"
+    f" AND kind IN ('{CORRECTED[0]}', '{CORRECTED[1]}') ORDER BY id"
 )
 _BY_ITSELF = Label("sb")
 _Execute = Callable[..., driver.Cursor]
 _Query = Callable[[str, tuple[object, ...]], list[tuple[Any, ...]]]
 Key = tuple[str, str]  # agent and tool; "" for every one
+
+
+class Correction(NamedTuple):
+    """A row of the log that says that a call of this agent and tool was denied or undone; `at` in microseconds."""
+
+    key: Key
+    row: int
+    at: int
 
 
 @frozen
@@ -95,6 +103,19 @@ class Evaluation:
     at: int
 
 
+class LevelRow(NamedTuple):
+    """One level as lists show it; of every tool, or every intent, where those are ""."""
+
+    agent: str
+    tool_id: str
+    intent: str
+    level: str
+    by: str
+    at: int
+    why: str
+    frozen: str
+
+
 @frozen
 class Standing:
     """All levels as of one state of the log.
@@ -133,6 +154,22 @@ class Standing:
     def since(self, agent: str, tool_id: str) -> int:
         """The row of the log after which evidence counts: a person has signed for what came before."""
         return max(self.signed.get((agent, tool_id), 0), self.signed.get((agent, ""), 0))
+
+    def rows(self) -> list[LevelRow]:
+        """Levels that differ from the one without evidence, and what is frozen, by agent and tool."""
+        found = list[LevelRow]()
+        for (agent, tool_id), level in self.levels.items():
+            frozen = self.frozen_by(agent, tool_id)
+            if level.mode is not UNPROVEN or not level.raised:
+                found.append(
+                    LevelRow(agent, tool_id, "", str(level.mode), level.by, level.at, level.why, frozen)
+                )
+            for intent, it in level.raised.items():
+                to = str(AutonomyMode.AUTO_EXECUTE)
+                found.append(LevelRow(agent, tool_id, intent, to, it.by, level.at, level.why, frozen))
+        bare = [key for key in self.frozen if key not in self.levels]
+        found += [LevelRow(*key, "", str(UNPROVEN), "", 0, "", self.frozen[key]) for key in bare]
+        return sorted(found)
 
     def frozen_by(self, agent: str, tool_id: str) -> str:
         """The reason why a level cannot be raised; "" if it can."""
@@ -205,25 +242,22 @@ class Levels:
         raised = [it.seq for level in levels.values() for it in level.raised.values()]
         if not raised:
             return levels
-        head = query("SELECT max(id) FROM events", ())[0][
-            0
-        ]  # first: what is written meanwhile is looked at next time
-        for key, seq in self.corrections(
-            query, self._looked_until or self.log.first_id + min(raised)
-        ).items():
-            self._corrected[key] = seq
+        ((head,),) = query("SELECT max(id) FROM events", ())  # first: later rows are looked at next time
+        after = self._looked_until or self.log.first_id + min(raised)
+        self._corrected |= {it.key: it.row for it in self.corrections(query, after)}
         self._looked_until = head
         return {key: _corrected(level, self._corrected.get(key, 0)) for key, level in levels.items()}
 
-    def corrections(self, query: _Query | None = None, after: int = 0) -> dict[Key, int]:
-        """The newest row of the log that says that a call was denied by a person or undone, by agent and tool.
+    def corrections(self, query: _Query | None = None, after: int = 0) -> list[Correction]:
+        """Calls that a person denied, or that were undone, oldest first.
 
         Args:
             after: the id of the event after which they are looked for.
         """
         index = "" if after and after == self._looked_until else "INDEXED BY events_of_people"
         rows = (query or self.log.database.query)(_CORRECTIONS.format(index=index), (after,))
-        return {(agent, tool_id): row_id - self.log.first_id for agent, tool_id, row_id in rows}
+        first = self.log.first_id
+        return [Correction((agent, tool_id), row_id - first, at) for agent, tool_id, row_id, at in rows]
 
     def statements(self) -> list[Statement]:
         """Every statement about autonomy, oldest first; raises like `current`."""
@@ -275,15 +309,10 @@ class Levels:
         facts = {"agent": agent, "tool_id": tool_id, "reason": required(reason)}
         with self.log.write(power=True) as write:
             now = self.current(write.execute)
-            tools = [
-                tool
-                for whose, tool in (*now.levels, *self.corrections(_querying(write.execute)))
-                if whose == agent
-            ]
-            if (agent, tool_id) not in now.frozen and tool_id not in tools and not (tools and not tool_id):
-                raise NotFoundError(
-                    f"nothing keeps {agent} {tool_id}".rstrip() + " from being proposed", "sb autonomy show"
-                )
+            keys = {*now.levels, *now.frozen, *(it.key for it in self.corrections(_querying(write.execute)))}
+            if not any(key == (agent, tool_id) or (key[0] == agent and not tool_id) for key in keys):
+                what = f"nothing keeps {agent} {tool_id}".rstrip() + " from being proposed"
+                raise NotFoundError(what, "sb autonomy show")
             self._statements.add(write, AUTONOMY_UNFROZEN, facts, by)
 
     def evaluate(self, agent: str, score: float, by: Decider, reason: str) -> None:

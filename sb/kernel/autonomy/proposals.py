@@ -8,6 +8,7 @@ that a host's own user permitted are none; alike calls count once.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from sb.base.intervals import wilson
@@ -20,8 +21,9 @@ from sb.kernel.approvals.proof import refuse_requester, signatory
 from sb.kernel.approvals.queue import SELECT_APPROVALS
 from sb.kernel.authority.signing import Decider, required
 from sb.kernel.autonomy.judging import INTENT
-from sb.kernel.autonomy.levels import UNPROVEN, Level, Levels, Standing
+from sb.kernel.autonomy.levels import UNPROVEN, Correction, Key, Level, Levels, Standing
 from sb.kernel.autonomy.scoring import AutonomyMode, AutonomySignals, compute_autonomy
+from sb.kernel.autonomy.state import AutonomyState
 from sb.kernel.calls.approval import Approval, approval_of
 from sb.kernel.calls.intents import IntentState
 from sb.kernel.contracts import SafetyClass
@@ -134,7 +136,9 @@ class Proposals:
         now = self.levels.current()
         if now.unreadable:
             return []
-        corrected = self.levels.corrections()
+        corrections = self.levels.corrections()
+        now = replace(now, frozen={**_clusters(now, corrections), **now.frozen})
+        corrected = {it.key: it.row for it in corrections}
         fallen = [self._restored(now, it) for it in now.levels.values() if it.mode.rank < UNPROVEN.rank]
         # While nobody is enrolled, no approval is signed.
         groups = self._log.database.query(_GROUPS, (least,)) if self.levels.authority.enrolled() else []
@@ -186,7 +190,7 @@ class Proposals:
     def _earned(
         self,
         now: Standing,
-        corrected: dict[tuple[str, str], int],
+        corrected: dict[Key, int],
         agent: str,
         tool_id: str,
         fingerprint: str,
@@ -307,3 +311,13 @@ class Proposals:
         except SBError:
             return None
         return None
+
+
+def _clusters(now: Standing, corrections: Sequence[Correction]) -> dict[Key, str]:
+    """Agents whose promotion is frozen by several corrections within a day, after what a person last signed for."""
+    states: dict[str, AutonomyState] = {}
+    for it in corrections:
+        agent = it.key[0]
+        if it.row > now.signed.get((agent, ""), 0):
+            states.setdefault(agent, AutonomyState()).record_correction(it.at / MICROSECONDS)
+    return {(agent, ""): state.frozen_by for agent, state in states.items() if state.frozen}

@@ -69,8 +69,26 @@ def test_negative_precedent_is_never_outvoted(shop: Shop, ada: Decider) -> None:
     assert "denied or undid" in lacking(shop)[0]
     shop.levels.unfreeze("clerk", WRITE, ada, "it has learnt")
     assert lacking(shop) == [], "evidence begins anew"
+    shop.clock.time += 2 * 86_400
     shop.earn(ada, first=2000)
     assert lacking(shop) == [""]
+
+
+def test_three_corrections_within_a_day_freeze_promotion_of_all_tools(shop: Shop, ada: Decider) -> None:
+    shop.earn(ada)
+    for n in range(2):
+        shop.denied(ada, DROP, 900 + n)
+    assert lacking(shop) == ["it is frozen: 3 corrections within a day"]
+    shop.levels.unfreeze("clerk", "", ada, "a bad day of mine")
+    shop.earn(ada, first=2000)
+    assert lacking(shop) == [""]
+
+
+def test_frozen_agent_is_proposed_for_nothing(shop: Shop, ada: Decider) -> None:
+    shop.earn(ada)
+    shop.levels.freeze("clerk", "", Label("bob"), "a failed replay: run_1")
+    assert lacking(shop) == ["it is frozen: a failed replay: run_1"]
+    assert [it.frozen for it in shop.levels.current().rows()] == ["a failed replay: run_1"]
 
 
 def test_failing_calls_lower_the_score(shop: Shop, ada: Decider) -> None:
