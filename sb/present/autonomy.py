@@ -39,7 +39,11 @@ PROPOSAL = Kind[Proposal](
     Field("to", lambda it, now: str(it.to)),
     Field("why", lambda it, now: it.why),
     Field("lacks", lambda it, now: it.lacks or "-"),
-    faces={"table": "proposal,agent,tool,intent,from,to,why", "all": "agent,tool,intent,from,to,why,lacks"},
+    faces={
+        "table": "proposal,agent,tool,intent,from,to,why",
+        "all": "agent,tool,intent,from,to,why,lacks",
+        "document": "agent,tool,intent,from,to,why",
+    },
     json={
         "id agent tool_id intent fingerprint before to why lacks": "string",
         "score": "number|null",

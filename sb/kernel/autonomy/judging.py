@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sb.errors import SBError
-from sb.kernel.autonomy.levels import Levels, Standing
+from sb.kernel.autonomy.levels import INTENT, Levels, Standing
 from sb.kernel.autonomy.scoring import AutonomyMode
 from sb.kernel.boundaries.boundaries import intent_name, stated_intent
 from sb.kernel.calls.call import Refused, ToolCall
@@ -19,7 +19,6 @@ from sb.log.event_log import LogWrite
 from sb.store import driver
 
 RULE = "autonomy"  # of its refusals and questions; and the facts on the record of a call
-INTENT = "intent_name"  # among the facts of a call
 # Refusals that are violations, beside those of the policy; that of what decides about agents is one of safety.
 _VIOLATIONS = ("capabilities", "requires_permission", "approval_denied")
 _SAFETY = ("operators_own",)

@@ -31,6 +31,7 @@ from sb.log.kinds import (
 )
 from sb.store import driver
 
+INTENT = "intent_name"  # among the facts of a call
 UNPROVEN = AutonomyMode.EXECUTE_WITH_APPROVAL  # the level without evidence
 CORRECTED = (APPROVAL_DENIED, RECOVERY_BEGUN)  # a person said no, or what a call did was taken back
 _STATED = (AUTONOMY_LOWERED, AUTONOMY_RAISED, AUTONOMY_FROZEN, AUTONOMY_UNFROZEN, AUTONOMY_EVALUATED)

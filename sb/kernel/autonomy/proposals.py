@@ -20,8 +20,7 @@ from sb.errors import NotFoundError, SBError
 from sb.kernel.approvals.proof import refuse_requester, signatory
 from sb.kernel.approvals.queue import SELECT_APPROVALS
 from sb.kernel.authority.signing import Decider, required
-from sb.kernel.autonomy.judging import INTENT
-from sb.kernel.autonomy.levels import UNPROVEN, Correction, Key, Level, Levels, Standing
+from sb.kernel.autonomy.levels import INTENT, UNPROVEN, Correction, Key, Level, Levels, Standing
 from sb.kernel.autonomy.scoring import AutonomyMode, AutonomySignals, compute_autonomy
 from sb.kernel.autonomy.state import AutonomyState
 from sb.kernel.calls.approval import Approval, approval_of
