@@ -35,6 +35,7 @@ class Autonomy:
     def __init__(self, levels: Levels, *, enforced: bool) -> None:
         self.levels = levels
         self.enforced = enforced
+        self._judged: tuple[object, Standing | None] = (None, None)
 
     def judge(self, call: ToolCall) -> None:
         """Note the level on the call's record; where it is enforced, refuse the call or add a reason to ask a person.
@@ -45,12 +46,17 @@ class Autonomy:
         if call.recovery is not None or not _changes_something(call):
             return
         named = call.boundary.get(INTENT) or intent_name(call.intent or stated_intent(call.ctx))
-        mode, problem = self._mode(self.levels.known, call, named)
+        mode, standing, problem = self._mode(self.levels.known, call, named)
         if self.enforced and mode is not AutonomyMode.AUTO_EXECUTE and not problem:
-            mode, problem = self._mode(self.levels.current, call, named)  # it may have been raised since
+            mode, standing, problem = self._mode(
+                self.levels.current, call, named
+            )  # it may have been raised since
         does = _does(mode)
-        facts = {"level": str(mode), "does": does} | ({} if self.enforced else {"observed": True})
+        facts: dict[str, object] = {"level": str(mode), "does": does}
+        if not self.enforced:
+            facts["observed"] = True
         call.boundary = {**call.boundary, INTENT: named, RULE: facts}
+        self._judged = facts, standing
         if self.enforced and does == "refuse":
             raise Refused(ToolErrorCode.PERMISSION_DENIED, self._refusal(call, mode, problem), RULE)
         if self.enforced and does == "ask":
@@ -60,18 +66,22 @@ class Autonomy:
     def hold(self, call: ToolCall, execute: Callable[..., driver.Cursor]) -> None:
         """Look again in the transaction of the call's intent; raises Refused if the level fell since it was judged."""
         facts = call.boundary.get(RULE)
-        if facts is None:
+        if facts is None or self._unchanged(facts, execute):
             return
-        mode, problem = self._mode(lambda: self.levels.current(execute), call, call.boundary[INTENT])
-        if self.enforced and mode.rank < AutonomyMode(facts["level"]).rank:
-            reason = (
-                self._refusal(call, mode, problem)
-                if _does(mode) == "refuse"
-                else (
-                    f"the autonomy of {call.ctx.agent_name} for {call.tool_id} fell to {mode} meanwhile: repeat the call"
-                )
-            )
+        mode, _, problem = self._mode(lambda: self.levels.current(execute), call, call.boundary[INTENT])
+        if self.enforced and mode.rank < AutonomyMode(str(facts["level"])).rank:
+            reason = self._refusal(call, mode, problem)
+            if _does(mode) != "refuse":
+                reason = f"the autonomy of {call.ctx.agent_name} for {call.tool_id} fell meanwhile: repeat the call"
             raise Refused(ToolErrorCode.PERMISSION_DENIED, reason, RULE)
+
+    def _unchanged(self, facts: object, execute: Callable[..., driver.Cursor]) -> bool:
+        """True if no level has changed since the call of these facts was judged, the last of this process."""
+        judged, standing = self._judged
+        try:
+            return judged is facts and standing is not None and standing is self.levels.current(execute)
+        except (SBError, driver.Error):
+            return False
 
     def refused(self, write: LogWrite, call: ToolCall, refusal: Refused) -> None:
         """Lower the level in the transaction of a refusal that is a violation."""
@@ -88,12 +98,15 @@ class Autonomy:
         why = f"{call.call_id} was refused by {refusal.rule}"
         self.levels.fall(write, call.subject.agent, named, call.tool_id, fingerprint, why, safety=safety)
 
-    def _mode(self, read: Callable[[], Standing], call: ToolCall, intent: str) -> tuple[AutonomyMode, str]:
+    def _mode(
+        self, read: Callable[[], Standing], call: ToolCall, intent: str
+    ) -> tuple[AutonomyMode, Standing | None, str]:
         """The mode of a call, and why it cannot be told; then it is READ."""
         try:
-            return read().mode(call.ctx.agent_name, intent, call.tool_id, call.fingerprint), ""
+            found = read()
         except (SBError, driver.Error) as error:
-            return AutonomyMode.READ, f"it cannot be read: {error}"
+            return AutonomyMode.READ, None, f"it cannot be read: {error}"
+        return found.mode(call.ctx.agent_name, intent, call.tool_id, call.fingerprint), found, ""
 
     def _refusal(self, call: ToolCall, mode: AutonomyMode, problem: str) -> str:
         who = f"the autonomy of {call.ctx.agent_name} for {call.tool_id}"
