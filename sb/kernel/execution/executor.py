@@ -333,12 +333,8 @@ class ToolExecutor:
         intent: str,
         asks: Sequence[Ask] = (),
     ) -> ToolCall:
-        name, new = step_name(str(step)), self._call_id()
-        call = ToolCall(
-            ctx, str(tool_id), new, name, override_fn, str(approval_id), assumptions, intent=intent
-        )
-        call.asked = asks
-        return call
+        identity = ctx, str(tool_id), self._call_id(), step_name(str(step))
+        return ToolCall(*identity, override_fn, str(approval_id), assumptions, intent=intent, asked=asks)
 
     def _call_id(self) -> str:
         return f"call_{self._ids.token(8)}"

@@ -9,7 +9,11 @@ import pytest
 
 from sb.config import current_config
 from sb.kernel import RunContext, SafetyClass, ToolResult
-from sb.runtime import open_runtime
+from sb.kernel.authority.enrolment import decider
+from sb.kernel.authority.keys import KeyFolder
+from sb.kernel.autonomy.proposals import LEAST
+from sb.runtime import Runtime, open_runtime
+from sb.runtime.parts import open_proposals
 from tests.conftest import CommandLine, approve_tools
 
 CONFIG = """autonomy: {mode: MODE}
@@ -107,3 +111,40 @@ def test_project_file_can_only_tighten_the_mode(
     (project / "sb.yaml").write_text("autonomy: {mode: 'off'}\n", encoding="utf-8")
     monkeypatch.chdir(project)
     assert current_config().autonomy.mode == "enforce"
+
+
+def test_undo_takes_auto_execute_away(home: Path, sb: CommandLine, tmp_path: Path) -> None:
+    sb("init")
+    settings = f"autonomy: {{mode: enforce}}\nfiles: {{roots: [{tmp_path}]}}\n"
+    (home / "config.yaml").write_text(settings, encoding="utf-8")
+    sb("operator", "init", "ada", "--no-passphrase", "--yes")
+    config = current_config()
+
+    def write(runtime: Runtime, n: int) -> ToolResult:
+        args = {"path": str(tmp_path / f"{n}.txt"), "content": "x"}
+        return runtime.executor.execute(RunContext.create("clerk"), "files.write", args)
+
+    with open_runtime(config) as runtime:
+        ada = decider(runtime.approvals.authority, KeyFolder(config.home.keys), "ada", str)
+        proposals = open_proposals(config, runtime.log)
+        for n in range(LEAST + 1):
+            data = write(runtime, n).data
+            assert data
+            if n == LEAST:
+                runtime.approvals.deny(data["approval_id"], ada, "not that one")
+                proposals.levels.unfreeze("clerk", "files.write", ada, "seen")
+        assert proposals.all() == []
+    with open_runtime(config) as runtime:
+        proposals = open_proposals(config, runtime.log)
+        for n in range(100, 100 + LEAST):
+            runtime.approvals.approve(write(runtime, n).data["approval_id"], ada, "looks right")
+            assert write(runtime, n).success
+        proposals.levels.evaluate("clerk", 0.95, ada, "CI")
+        (proposed,) = proposals.all()
+        proposals.sign(proposed.id, ada, "routine")
+        done = write(runtime, 500)
+        assert done.success
+        ref = runtime.executor.mutations.get(done.mutation_id)
+        assert runtime.recovery.undo(ref, ada, "not wanted").state == "reversed"
+        assert not write(runtime, 501).success
+        assert "undid" in proposals.levels.current().level("clerk", "files.write").why
