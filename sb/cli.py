@@ -45,6 +45,7 @@ SECTIONS = {
         "kill": "Stop all agents, or one agent, tool, class or run.",
         "agent": "Show and approve agents' charters; run evals of agents.",
         "release": "Pin an agent's release: its prompts, model, tools, rules.",
+        "outcome": "Accept or reject what runs came to.",
         "incident": "Record incidents, and work through their runbooks.",
     },
     "Look back": {

@@ -76,6 +76,7 @@ FLOORS = (
             "functions",
             "harness_audit",
             "review",
+            "outcomes",
             "decision_desk",
         )
     ),

@@ -32,6 +32,7 @@ KINDS = {
     "enrolled_operator": ("rules", "OPERATOR"),
     "grant": ("approvals", "GRANT"),
     "incident": ("incidents", "INCIDENT"),
+    "judgement": ("outcomes", "JUDGEMENT"),
     "kill_in_force": ("incidents", "KILL"),
     "release": ("rules", "RELEASE"),
     "run": ("runs", "RUN"),

@@ -149,6 +149,11 @@ class Authority:
             raise Unauthorised(f"the signature on the decision of {name} does not fit")
         return name
 
+    def before_enrolment(self, event: Event) -> bool:
+        """True if nobody was enrolled on this log when it was written, so that nothing could be signed."""
+        enrolment = [] if self.log is None else people_events(self.log, OPERATORS)
+        return bool(enrolment) and event.seq < enrolment[0].seq
+
     def _came_before(self, event: Event, entry: str) -> bool:
         """True if a decision was on the log before this entry was in the root file; what it says of itself can lie.
 

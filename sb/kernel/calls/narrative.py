@@ -26,6 +26,7 @@ from sb.log.kinds import (
     MEMORY_GET,
     MEMORY_PUT,
     OPERATOR_CHANGED,
+    OUTCOME_JUDGED,
     PRUNED,
     RECOVERY_BEGUN,
     RECOVERY_DECIDED,
@@ -114,7 +115,7 @@ def _sentence(event: Event, payload: dict[str, Any], outcome: bool) -> str:
         return f"operators: {payload.get('how')} {payload.get('name')} by {payload.get('by')}" + _why(payload)
     if event.kind.startswith(("approval.", "grant.")):
         return _decision_sentence(event, payload)
-    if event.kind.startswith(("kill.", "incident.")):
+    if event.kind.startswith(("kill.", "incident.", "outcome.")):
         return _incident_sentence(event, payload)
     if event.kind.startswith("recovery."):
         return _recovery_sentence(event, payload)
@@ -180,6 +181,7 @@ def _incident_sentence(event: Event, payload: dict[str, Any]) -> str:
         KILL_LIFTED: f"lifted the kill of {stopped}",
         INCIDENT_OPENED: f"opened {statement.get('severity')} incident {statement.get('id')}, {statement.get('title')}",
         INCIDENT_CLOSED: f"closed incident {statement.get('id')}",
+        OUTCOME_JUDGED: f"{'accepted' if statement.get('accepted') is True else 'rejected'} {event.subject.run_id}",
     }
     return f"{payload.get('by')} {what.get(event.kind, event.kind)}{_why(payload)}"
 

@@ -28,6 +28,7 @@ IN_FORCE = (
     kinds.KILL_LIFTED,
     kinds.INCIDENT_OPENED,
     kinds.INCIDENT_CLOSED,
+    kinds.OUTCOME_JUDGED,
 )
 _PRUNABLE = "payload IS NOT NULL AND kind NOT IN ({})".format(", ".join(f"'{kind}'" for kind in IN_FORCE))
 

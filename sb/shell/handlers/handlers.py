@@ -49,6 +49,7 @@ _OPERATOR: dict[str, frozenset[str]] = {
     "log": frozenset(("prune",)),
     "audit": frozenset(("prune",)),  # the older name of `log`
     "incident": frozenset(("close",)),
+    "outcome": frozenset(("accept", "reject")),  # of its own runs, too
     "undo": frozenset(),
     "install": frozenset(),
     "uninstall": frozenset(),
