@@ -12,11 +12,12 @@ from sb.commands.session import configuration, decider
 
 from sb.base.duration import parse_duration
 from sb.base.sources import iso
-from sb.present.outcomes import JUDGEMENT, verdict
+from sb.present.outcomes import JUDGEMENT, JudgedRun, judged_json, outcome_lines, verdict
 
 if TYPE_CHECKING:
     from sb.kernel.authority.authority import Authority
     from sb.kernel.outcomes.judgements import Judgements
+    from sb.kernel.outcomes.record import Outcomes
     from sb.log.event_log import EventLog
 
 app = group()
@@ -68,7 +69,7 @@ def list_outcomes(
     as_json: AsJson = False,
 ) -> None:
     """List judgements, the newest first."""
-    log, _, judgements = _opened(ctx)
+    log, _, judgements = open_judgements(ctx)
     found = judgements.all() if everything else list(judgements.standing().values())
     earliest = iso(log.clock.now() - parse_duration(since)) if since else ""
     wanted = {"agent": agent, "workflow": workflow, "intent": intent, "by": by}
@@ -84,12 +85,29 @@ def list_outcomes(
 
 @app.command(epilog="Example: sb outcome show run_4f2a")
 def show(ctx: typer.Context, run: RunId, as_json: AsJson = False) -> None:
-    """Show every judgement of a run."""
+    """Show what a run came to: its verdict, cost, and judgements."""
     from sb.kernel.outcomes import judged_run
 
-    log, _, judgements = _opened(ctx)
-    found = judgements.of_run(judged_run(log, run))
-    output.listing(JUDGEMENT, found, "nobody judged it", as_json=as_json)
+    log, _, judgements = open_judgements(ctx)
+    run_id = judged_run(log, run)
+    outcomes = read_outcomes(ctx, log)
+    found = JudgedRun(run_id, outcomes.get(run_id), tuple(judgements.of_run(run_id)))
+    if as_json:
+        output.emit_json(judged_json(found))
+        return
+    for line in outcome_lines(found):
+        output.line(line)
+    output.listing(JUDGEMENT, found.judgements, as_json=False)
+
+
+def read_outcomes(ctx: typer.Context, log: EventLog) -> Outcomes:
+    """The outcomes of a log, read on to its end."""
+    from sb.kernel.outcomes import Outcomes
+
+    config = configuration(ctx, quietly=True)
+    outcomes = Outcomes(log, config.home.usage, config.prices)
+    outcomes.read()
+    return outcomes
 
 
 def _judge(
@@ -104,7 +122,7 @@ def _judge(
 ) -> None:
     from sb.kernel.outcomes import judged_run
 
-    log, authority, judgements = _opened(ctx)
+    log, authority, judgements = open_judgements(ctx)
     run_id = judged_run(log, run)  # before a passphrase is asked for
     by = decider(ctx, authority, who)
     made = judgements.judge(run_id, by, accepted=accepted, reason=reason, workflow=workflow, intent=intent)
@@ -115,7 +133,8 @@ def _judge(
         output.line(f"{made.run_id} of {made.agent}: {verdict(made)} by {made.by}{why}")
 
 
-def _opened(ctx: typer.Context) -> tuple[EventLog, Authority, Judgements]:
+def open_judgements(ctx: typer.Context) -> tuple[EventLog, Authority, Judgements]:
+    """The log of the existing database, who may judge, and what was judged."""
     from sb.kernel.outcomes import Judgements
     from sb.runtime.parts import open_authority, open_log
 

@@ -45,6 +45,7 @@ KILL_LIFTED = "kill.lifted"
 INCIDENT_OPENED = "incident.opened"
 INCIDENT_CLOSED = "incident.closed"
 OUTCOME_JUDGED = "outcome.judged"
+OUTCOME_CHECKED = "outcome.checked"
 SESSION_CONFLICT = "session.conflict"
 SESSION_TOLD = "session.told"
 SESSION_TURN = "session.turn"
@@ -89,6 +90,7 @@ _meanings = {
     INCIDENT_OPENED: "A person opened an incident",
     INCIDENT_CLOSED: "A person closed an incident",
     OUTCOME_JUDGED: "A person accepted or rejected what a run came to",
+    OUTCOME_CHECKED: "What a run says of its work was compared with evidence",
     SESSION_CONFLICT: "Two live sessions change the same file",
     SESSION_TOLD: "A session was told of a conflict",
     SESSION_TURN: "The user of a session wrote, which begins a turn",

@@ -33,6 +33,7 @@ KINDS = {
     "grant": ("approvals", "GRANT"),
     "incident": ("incidents", "INCIDENT"),
     "judgement": ("outcomes", "JUDGEMENT"),
+    "outcome_group": ("outcomes", "OUTCOME_GROUP"),
     "kill_in_force": ("incidents", "KILL"),
     "release": ("rules", "RELEASE"),
     "run": ("runs", "RUN"),

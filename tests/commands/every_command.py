@@ -207,6 +207,7 @@ def checks(sb: Session, folder: Path) -> None:
     sb(f"outcome reject {captured[0]} --reason 'the wrong folder'")
     sb("outcome list")
     sb(f"outcome show {captured[0]}")
+    sb("tokenomics report")
     sb(f"replay delete {captured[0]} --yes")
     sb("harness audit --only HA-01 --write-baseline audit.json", 0, 1, 2)
     sb("harness audit --only HA-01 --live --baseline audit.json", 0, 1, 2)

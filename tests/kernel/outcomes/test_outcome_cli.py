@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sb.config import current_config
 from sb.kernel.review.runs import first_events, runs_at
+from sb.runtime import open_runtime
 from sb.runtime.parts import open_log
 from tests.conftest import CommandLine
 from tests.kernel.incident_response.test_kill_cli import call, enrol
@@ -54,3 +55,35 @@ def test_unknown_runs_and_unsigned_judgements_are_refused(sb: CommandLine) -> No
     assert sb("outcome", "accept", run).code == 0
     (item,) = sb("outcome", "list", "--json").json["items"]
     assert (item["by"], item["signed"]) == ("ada", True)
+
+
+def test_report_and_outcome_are_printed(sb: CommandLine) -> None:
+    sb("init")
+    assert sb("tokenomics", "report").err == "no runs on record\n"
+    with open_runtime() as runtime:
+        for intent, cents in (("support.refund", 42), ("support.refund", 58), ("other", 0)):
+            with runtime.run("clerk", intent) as ctx:
+                ctx.budget.spend(cost_usd_cents=cents, prompt_tokens=100, cached_tokens=50)
+        run = ctx.run_id
+    sb("outcome", "accept", run)
+    printed = sb("tokenomics", "report")
+    assert printed.code == 0
+    assert [line.split()[:2] for line in printed.out.splitlines()[1:]] == [
+        ["support.refund", "2"],
+        ["other", "1"],
+        ["all", "3"],
+    ]
+    assert "$1.00 or more" in printed.out
+    assert "cost of 2 runs: reported\ncost of 1 run unknown: no cost was reported\n" in printed.err
+    assert "per trusted outcome: - as the cost of 1 of 3 is not known" in printed.err
+    found = sb("tokenomics", "report", "--by", "agent", "--since", "1h", "--json").json
+    (item,) = found["items"]
+    assert (item["name"], item["outcomes"], item["cost_cents"], item["accepted"]) == ("clerk", 3, 100, 1)
+    assert item["cost_per_trusted_outcome_cents"] is None
+    shown = sb("outcome", "show", run)
+    assert f"{run}: accepted by local:" in shown.out
+    assert "cost: unknown (no cost was reported)" in shown.out
+    document = sb("outcome", "show", run, "--json").json
+    assert (document["trusted"], document["compliant"], document["grounded"]) == (False, True, None)
+    assert document["outcome"]["input_tokens"] == 100
+    assert sb("tokenomics", "report", "--by", "color").code == 2
