@@ -9,6 +9,7 @@ BENCHMARKS = (
     "kernel",
     "boundaries",
     "kill",
+    "outcomes",
     "recovery",
     "replay",
     "trajectories",

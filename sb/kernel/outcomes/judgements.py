@@ -6,7 +6,7 @@ again, and signed where operators are enrolled. The newest that counts stands; a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sb.base.secrets.redaction import one_line
@@ -14,6 +14,7 @@ from sb.base.sources import iso, iso_micros
 from sb.base.values.frozen import frozen
 from sb.errors import DeniedError, NotFoundError, SBError, UsageError
 from sb.kernel.authority.authority import Authority
+from sb.kernel.authority.root_file import Roster
 from sb.kernel.authority.signing import Decider, required, signed_statement
 from sb.kernel.review.runs import RUN_FIELDS
 from sb.log.event import Event, Subject
@@ -97,7 +98,7 @@ class Judgements:
             ]
             if not agents:
                 raise _unknown(run_id)
-            if by.name in agents:
+            if _is_own(by.name, agents):
                 raise DeniedError(f"{by.name} made this run and cannot judge it", "another operator has to")
             place = {
                 "action": OUTCOME_JUDGED,
@@ -136,20 +137,19 @@ class Judgements:
         return [sound(self._log, row) for row in self._log.database.query(_OF_RUN, (run_id, OUTCOMES))]
 
     def _read(self, events: Iterable[Event]) -> list[Judgement]:
-        before = dict[str, str]()
-        judgements = []
+        before, judgements, roster = dict[str, str](), [], self._authority.roster()
         for event in events:
             if event.kind == OUTCOME_JUDGED:
                 run_id = event.subject.run_id
-                judgements.append(self._judgement(event, before.get(run_id, "")))
+                judgements.append(self._judgement(event, before.get(run_id, ""), roster))
                 before[run_id] = event.hash
         return judgements
 
-    def _judgement(self, event: Event, before: str) -> Judgement:
+    def _judgement(self, event: Event, before: str, roster: Roster) -> Judgement:
         signed = (event.payload or {}).get("signed")
         found = signed.get("statement") if isinstance(signed, dict) else None
         facts: dict[str, Any] = found if isinstance(found, dict) else {}
-        doubt = self._doubt(event, signed, facts, before)
+        doubt = self._doubt(event, signed, facts, before, roster)
         text = {name: str(facts.get(name, "")) for name in ("reason", "workflow", "intent")}
         return Judgement(
             run_id=event.subject.run_id,
@@ -163,20 +163,25 @@ class Judgements:
             **text,
         )
 
-    def _doubt(self, event: Event, signed: Any, facts: dict[str, Any], before: str) -> str:
+    def _doubt(self, event: Event, signed: Any, facts: dict[str, Any], before: str, roster: Roster) -> str:
         """The reason why a judgement does not count; "" when it does."""
         if not facts or not isinstance(facts.get("accepted"), bool):
             return "it cannot be read"
         place = (event.kind, self._log.database_id, event.subject.run_id, before)
         if tuple(facts.get(name) for name in ("action", "database", "run", "after")) != place:
             return "it was made for another place on the log"
-        if facts.get("by") == event.subject.agent:
+        if _is_own(str(facts.get("by")), [event.subject.agent]):
             return "the agent judged its own run"
         try:
-            self._authority.verify(signed, event)
+            self._authority.verify(signed, event, roster=roster)
         except SBError as error:
             return "" if not facts.get("key") and self._authority.before_enrolment(event) else error.message
         return ""
+
+
+def _is_own(judge: str, agents: Sequence[str]) -> bool:
+    """True if who judges is one of the agents that made the run."""
+    return judge in agents
 
 
 def _hash_before(events: list[Event]) -> str:

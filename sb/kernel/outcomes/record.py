@@ -15,6 +15,7 @@ from typing import Any
 from sb.base.values.frozen import frozen
 from sb.config.kinds import ModelPrice
 from sb.errors import NotFoundError
+from sb.kernel.agent_charter.charter import UNSTATED
 from sb.kernel.outcomes.costs import REPORTED, cost_of, prices_mark
 from sb.kernel.outcomes.judgements import Judgement
 from sb.kernel.review.calls import REFUSED
@@ -128,7 +129,8 @@ class Outcome:
         """The outcome with what a person says of it; the person's words for its kind and purpose win."""
         intent = (judgement.intent if judgement else "") or self.intent
         return OutcomeRecord(
-            (judgement.workflow if judgement else "") or self.workflow or intent,
+            # The work of a run that belongs to no durable workflow is named by its intent.
+            (judgement.workflow if judgement else "") or self.workflow or intent or UNSTATED,
             CostBreakdown(
                 self.cents,
                 input_tokens=self.input_tokens,
@@ -141,7 +143,7 @@ class Outcome:
             self.grounded,
             self.violations == 0,
             self.agent,
-            intent,
+            intent or UNSTATED,
             self.version,
             # A clock that jumped back may have ended it before it began.
             max(self.started_at, self.ended_at or 0) / 1e6,

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from sb.base.values.frozen import frozen
+from sb.kernel.agent_charter.charter import UNSTATED
 from sb.kernel.business_metrics import Rate
 from sb.kernel.outcomes.judgements import Judgement
 from sb.kernel.outcomes.record import Outcomes
@@ -28,8 +29,11 @@ class Grouping(StrEnum):
     INTENT = "intent"
 
 
-# The work of a run that belongs to no durable workflow is named by its intent.
-_KEYS = {by: str(by) for by in Grouping} | {Grouping.WORKFLOW: "iif(workflow = '', intent, workflow)"}
+# As `Outcome.record` has them.
+_KEYS = {by: str(by) for by in Grouping} | {
+    Grouping.WORKFLOW: f"coalesce(nullif(workflow, ''), nullif(intent, ''), '{UNSTATED}')",
+    Grouping.INTENT: f"coalesce(nullif(intent, ''), '{UNSTATED}')",
+}
 _FITS = "started_at >= ? AND run_id NOT IN (SELECT value FROM json_each(?))"
 _SUMS = f"""SELECT {{}}, count(*), sum(cents IS NULL), total(cents),
     sum(input_tokens + output_tokens + eval_tokens + retry_tokens), sum(input_tokens), sum(cached_tokens),

@@ -57,7 +57,9 @@ def test_refused_denied_or_gated_call_makes_a_run_not_compliant(plant: Plant) ->
     plant.executor.execute(ctx, "plant.write", {})
     plant.log.append(APPROVAL_DENIED, {}, Subject(run_id=denied, call_id="apr_1"))
     plant.log.append(OUTPUT_GATED, {}, Subject(run_id=gated))
-    compliant = {run: outcome(plant, run).violations == 0 for run in (fine, refused, denied, gated, ctx.run_id)}
+    compliant = {
+        run: outcome(plant, run).violations == 0 for run in (fine, refused, denied, gated, ctx.run_id)
+    }
     assert compliant == {fine: True, refused: True, denied: False, gated: False, ctx.run_id: False}
 
 

@@ -68,8 +68,8 @@ def test_outcomes_are_grouped_and_what_a_person_calls_them_wins(plant: Plant, ju
     made(plant, "clerk")
     judgements.judge(first, ADA, accepted=True, workflow="support.refund", intent="refund")
     sizes = {by: {it.name: it.report.outcomes for it in reported(plant, by).groups} for by in Grouping}
-    assert sizes[Grouping.WORKFLOW] == {"support.refund": 1, "b": 1, "": 1}
-    assert sizes[Grouping.INTENT] == {"refund": 1, "b": 1, "": 1}
+    assert sizes[Grouping.WORKFLOW] == {"support.refund": 1, "b": 1, "unstated": 1}
+    assert sizes[Grouping.INTENT] == {"refund": 1, "b": 1, "unstated": 1}
     assert sizes[Grouping.AGENT] == {"clerk": 2, "courier": 1}
     assert sizes[Grouping.VERSION] == {"": 3}
     judgements.judge(first, ADA, accepted=True)
