@@ -78,6 +78,7 @@ FLOORS = (
             "functions",
             "harness_audit",
             "review",
+            "outcomes",
             "decision_desk",
         )
     ),

@@ -10,6 +10,7 @@ BENCHMARKS = (
     "boundaries",
     "kill",
     "autonomy",
+    "outcomes",
     "recovery",
     "replay",
     "trajectories",

@@ -165,9 +165,9 @@ class Config:
         MappingProxyType({}),
         kinds.prices(),
         "US dollars for a million tokens of each model, by its name or a pattern of names, from which the cost of coding "
-        "agents' sessions is made: input, output, cache_read and cache_write. A cost that a price is missing for is "
+        "agents' sessions is made: input, output, cache_read, cache_write and cache_write_1h (put there for an hour). A cost that a price is missing for is "
         "unknown.",
-        example='{"model-name-*": {input: 3, output: 15, cache_read: 0.3, cache_write: 3.75}}',
+        example='{"model-name-*": {input: 3, output: 15, cache_read: 0.3, cache_write: 3.75, cache_write_1h: 6}}',
     )
     files: Files = field(default_factory=Files)
     undo: Undo = field(default_factory=Undo)

@@ -44,6 +44,8 @@ KILL_THROWN = "kill.thrown"
 KILL_LIFTED = "kill.lifted"
 INCIDENT_OPENED = "incident.opened"
 INCIDENT_CLOSED = "incident.closed"
+OUTCOME_JUDGED = "outcome.judged"
+OUTCOME_CHECKED = "outcome.checked"
 SESSION_CONFLICT = "session.conflict"
 SESSION_TOLD = "session.told"
 SESSION_TURN = "session.turn"
@@ -92,6 +94,8 @@ _meanings = {
     KILL_LIFTED: "A person let stopped calls go on",
     INCIDENT_OPENED: "A person opened an incident",
     INCIDENT_CLOSED: "A person closed an incident",
+    OUTCOME_JUDGED: "A person accepted or rejected what a run came to",
+    OUTCOME_CHECKED: "What a run says of its work was compared with evidence",
     SESSION_CONFLICT: "Two live sessions change the same file",
     SESSION_TOLD: "A session was told of a conflict",
     SESSION_TURN: "The user of a session wrote, which begins a turn",

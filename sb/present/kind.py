@@ -35,6 +35,8 @@ KINDS = {
     "enrolled_operator": ("rules", "OPERATOR"),
     "grant": ("approvals", "GRANT"),
     "incident": ("incidents", "INCIDENT"),
+    "judgement": ("outcomes", "JUDGEMENT"),
+    "outcome_group": ("outcomes", "OUTCOME_GROUP"),
     "kill_in_force": ("incidents", "KILL"),
     "release": ("rules", "RELEASE"),
     "run": ("runs", "RUN"),

@@ -26,7 +26,7 @@ from sb.kernel.execution.telemetry import Telemetry
 from sb.kernel.incident_response.kill_switch import KillSwitch
 from sb.kernel.registry.credentials import Credentials
 from sb.kernel.registry.registry import ToolRegistry
-from sb.kernel.run_context import RunBudget, RunContext
+from sb.kernel.run_context import OWN_PROGRAM, RunBudget, RunContext
 from sb.log.event_log import EventLog
 from sb.runtime.parts import (
     baselines_of,
@@ -272,7 +272,7 @@ class Runtime:
         Args:
             envelope: other arguments of `RunContext.create`.
         """
-        metadata = {"host": "python", "project": project_folder(Path.cwd())}
+        metadata = {"host": OWN_PROGRAM, "project": project_folder(Path.cwd())}
         envelope["metadata"] = metadata | (envelope.get("metadata") or {})
         made: dict[str, Any] = {"budget": self.budget(), "clock": self.log.clock, "ids": self.log.ids}
         return RunContext.create(agent_name, intent, **(made | envelope))

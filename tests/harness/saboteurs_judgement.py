@@ -14,8 +14,10 @@ from sb.kernel.autonomy.scoring import AutonomyMode
 from sb.kernel.autonomy.state import AutonomyState
 from sb.kernel.incident_response import statements
 from sb.kernel.incident_response.statements import Statement
+from sb.kernel.outcomes import judgements, record, reporting
 from sb.kernel.tokenomics.outcomes import OutcomeRecord
 from sb.kernel.tokenomics.report import TokenomicsReport
+from sb.log import event_log
 from tests.harness.saboteurs import breaks
 
 
@@ -84,3 +86,23 @@ def nothing_trusted_costs_nothing(patch: pytest.MonkeyPatch) -> None:
 @breaks("HA-34")
 def a_share_has_no_interval(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(business_metrics, "wilson", lambda hits, total: (hits / total, hits / total))
+
+
+@breaks("HA-34")
+def an_agent_judges_its_own_run(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(judgements, "_is_own", lambda judge, agents: False)
+
+
+@breaks("HA-34")
+def what_nobody_judged_costs_nothing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(reporting, "_SUMS", reporting._SUMS.replace("total(cents)", "0.0"))
+
+
+@breaks("HA-23")
+def outcomes_lose_their_intent(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(record, "_STARTED", record._STARTED.replace("'', intent)", "'', '')"))
+
+
+@breaks("HA-23")
+def a_key_that_nobody_registered_is_written(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(event_log, "require", lambda key: key)

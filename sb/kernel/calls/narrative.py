@@ -31,6 +31,7 @@ from sb.log.kinds import (
     MEMORY_GET,
     MEMORY_PUT,
     OPERATOR_CHANGED,
+    OUTCOME_JUDGED,
     PRUNED,
     RECOVERY_BEGUN,
     RECOVERY_DECIDED,
@@ -119,7 +120,7 @@ def _sentence(event: Event, payload: dict[str, Any], outcome: bool) -> str:
         return f"operators: {payload.get('how')} {payload.get('name')} by {payload.get('by')}" + _why(payload)
     if event.kind.startswith(("approval.", "grant.")):
         return _decision_sentence(event, payload)
-    if event.kind.startswith(("kill.", "incident.", "autonomy.")):
+    if event.kind.startswith(("kill.", "incident.", "autonomy.", "outcome.")):
         return _statement_sentence(event, payload)
     if event.kind.startswith("recovery."):
         return _recovery_sentence(event, payload)
@@ -191,6 +192,7 @@ def _statement_sentence(event: Event, payload: dict[str, Any]) -> str:
         AUTONOMY_FROZEN: f"froze {levelled}",
         AUTONOMY_UNFROZEN: f"unfroze {levelled}",
         AUTONOMY_EVALUATED: f"signed the evaluation of {statement.get('agent')}, {statement.get('score')}",
+        OUTCOME_JUDGED: f"{'accepted' if statement.get('accepted') is True else 'rejected'} {event.subject.run_id}",
     }
     return f"{payload.get('by')} {what.get(event.kind, event.kind)}{_why(payload)}"
 

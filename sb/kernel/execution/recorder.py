@@ -32,7 +32,7 @@ from sb.kernel.policy.standing_in import stood_for
 from sb.kernel.registry.arguments import LONGEST_LOGGED_VALUE, hidden_names, loggable
 from sb.kernel.results import OUTCOME_UNKNOWN
 from sb.kernel.reversibility.mutations import Done, MutationStore, begun, sources_of
-from sb.kernel.run_context import SUBAGENT, RunContext
+from sb.kernel.run_context import OWN_PROGRAM, SUBAGENT, RunContext
 from sb.log.event import Subject
 from sb.log.event_log import EventLog, LogWrite
 from sb.log.kinds import (
@@ -131,7 +131,8 @@ class Recorder:
 
     def run_finished(self, ctx: RunContext, error: str = "") -> None:
         facts: dict[str, Any] = {"elapsed_ms": _milliseconds(ctx.elapsed_ms())}
-        if not ctx.metadata.get("host"):  # each call of a host is judged with a budget of its own
+        # Each call of a host is judged with a budget of its own.
+        if (ctx.metadata.get("host") or OWN_PROGRAM) == OWN_PROGRAM:
             facts["budget"] = ctx.budget.to_dict()
         if self._capture is not None:
             self._announce_captured(ctx)

@@ -33,6 +33,7 @@ IN_FORCE = (
     kinds.AUTONOMY_FROZEN,
     kinds.AUTONOMY_UNFROZEN,
     kinds.AUTONOMY_EVALUATED,
+    kinds.OUTCOME_JUDGED,
 )
 _PRUNABLE = "payload IS NOT NULL AND kind NOT IN ({})".format(", ".join(f"'{kind}'" for kind in IN_FORCE))
 
