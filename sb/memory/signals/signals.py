@@ -1,0 +1,311 @@
+"""The table of signals, and what each of them shows: computed when it is asked for, of what there is already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import exp, sqrt
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import orjson
+
+from sb.base.text import checked_name, shorten, storable
+from sb.base.values.frozen import frozen
+from sb.errors import UsageError
+from sb.memory.access import READ
+from sb.memory.knowledge import UNKNOWN, agent_knowledge, readable
+from sb.memory.salience import bearing
+from sb.memory.signals.affect import affect
+from sb.memory.signals.moves import BOUND, MOVING
+from sb.memory.signals.neuromodulation import state_of
+from sb.store.records.reads import LOAD, ORIENT
+
+if TYPE_CHECKING:
+    from sb.memory.reads import Reads
+
+Shown = dict[str, Any]
+_AT_ONCE = 5_000  # of the newest records, changes or reads, that are looked at
+_TITLE = 160  # characters of a memory
+_DAY = 86_400.0
+_WINDOW = _DAY  # of phi, in seconds
+_FADES = 0.03  # of a day, of evidence and of what is thought of another agent: brainctl's
+_UNSURE = 0.4  # mean confidence of what a search found, below which it met a gap
+_ORDINARY = 0.5  # importance of what has none
+_FELL = "it no longer holds"
+_WAYS = {"forgotten": "sb memory recover", "quarantined": "sb quarantine release", "superseded": "sb memory revert"}  # fmt: skip
+
+
+@frozen
+class Asked:
+    """What is asked of a signal.
+
+    Args:
+        places: those that the agent sees. about: a topic, or "". agent: whom it is about, or "". limit: the most rows.
+    """
+
+    brain: Reads
+    places: Sequence[int]
+    about: str
+    agent: str
+    limit: int
+
+    def query(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Rows; ?1 in the statement are the places, as JSON."""
+        return self.brain.space.database.query(sql, (orjson.dumps(list(self.places)).decode(), *values))
+
+    def shown(self, rows: Sequence[Sequence[Any]], *names: str) -> list[Shown]:
+        """Rows by name, each with the memory that its first column is the number of; those that may be read."""
+        space, numbers = self.brain.space, list(dict.fromkeys(row[0] for row in rows if row[0] is not None))
+        read = readable(space, list(space.records.rows(numbers)), self.places)
+        memories = {row["id"]: space.memory(row) for row in read if self.agent in ("", row["agent"])}
+        return [
+            dict(zip(names, row[1:], strict=True))
+            | {"id": memories[row[0]].id, "content": shorten(memories[row[0]].title, _TITLE)}
+            for row in rows
+            if row[0] in memories
+        ]
+
+
+_HERE = "place IN (SELECT value FROM json_each(?1))"
+
+
+def _affect(asked: Asked) -> list[Shown]:
+    rows = asked.query(
+        f"SELECT id, created_at, agent, text FROM records WHERE {_HERE} AND state = 'active'"
+        f" AND id > (SELECT max(id) FROM records) - {_AT_ONCE} ORDER BY id DESC"
+    )
+    felt = [(*row[:3], *affect(row[3]), affect(row[3]).label) for row in rows]
+    return asked.shown([row for row in felt if row[4]], "at", "agent", "valence", "arousal", "label")
+
+
+def _neuromodulation(asked: Asked) -> list[Shown]:
+    return [state_of(asked.brain.space, asked.places)._asdict()]
+
+
+def _replay(asked: Asked) -> list[Shown]:
+    rows = asked.query(
+        "SELECT record, round(replay_priority, 4), ripple_tags FROM record_stats WHERE replay_priority > 0"
+        f" AND {_HERE} ORDER BY replay_priority DESC, record LIMIT {_AT_ONCE}"
+    )
+    return asked.shown(rows, "replay_priority", "ripple_tags")
+
+
+def _expertise(asked: Asked) -> list[Shown]:
+    space = asked.brain.space
+    hidden, values = space.reader.left_out(asked.places)
+    rows = space.database.query(
+        "SELECT r.agent, r.place, r.category, r.created_at, r.state = 'superseded',"
+        " (SELECT count(*) FROM edges WHERE target = r.id AND relation = 'derived_from'),"
+        " (SELECT json_group_array(json_array(kind, confidence)) FROM record_evidence WHERE record = r.id"
+        " AND kind <> 'restated') FROM records AS r WHERE r.state IN ('active', 'superseded') AND NOT"
+        f" ({hidden or 0}) AND r.place IN (SELECT value FROM json_each(?)) ORDER BY r.id DESC LIMIT {_AT_ONCE}",
+        (*values, orjson.dumps(list(asked.places)).decode()),
+    )
+    known: dict[tuple[str, str], list[Any]] = {}
+    for agent, place, category, *rest in rows:
+        topic = space.places.numbered(place).scope.partition(":")[2]
+        for name in filter(None, (topic, category)):
+            known.setdefault((agent, name), []).append(rest)
+    most: dict[str, int] = {}
+    for (agent, _), evidence in known.items():
+        most[agent] = max(most.get(agent, 0), len(evidence))
+    now = space.clock.now()
+    found = []
+    for (agent, topic), evidence in known.items():
+        if asked.agent not in ("", agent) or asked.about.lower() not in topic.lower():
+            continue
+        outcomes = [outcome for row in evidence for outcome in orjson.loads(row[3])]
+        accepted, cited = sum(kind == "confirmed" for kind, _ in outcomes), sum(row[2] for row in evidence)
+        corrected = len(outcomes) - accepted + sum(row[1] for row in evidence)
+        squares = [(sure - (kind == "confirmed")) ** 2 for kind, sure in outcomes if sure is not None]
+        recency = sum(exp(-_FADES * max(0.0, now - row[0]) / _DAY) for row in evidence) / len(evidence)
+        holds = (1 + accepted + cited) / (1 + accepted + cited + corrected)
+        found.append(
+            {
+                "agent": agent,
+                "topic": topic,
+                "strength": round(sqrt(len(evidence) / most[agent] * recency) * holds, 4),
+                "evidence_count": len(evidence),
+                "accepted": accepted,
+                "corrected": corrected,
+                "cited": cited,
+                "brier_score": round(sum(squares) / len(squares), 4) if squares else None,
+                "last_active": max(row[0] for row in evidence),
+            }
+        )
+    return sorted(found, key=lambda row: (-row["strength"], row["agent"], row["topic"]))
+
+
+def _uncertainty(asked: Asked) -> list[Shown]:
+    brain, space, former = asked.brain, asked.brain.space, "{}.former ->> '$.confidence'"
+    rows = asked.query(
+        f"SELECT h.record, h.at, h.actor, {former.format('h')}, coalesce((SELECT {former.format('n')} FROM"
+        " record_history AS n WHERE n.record = h.record AND n.id > h.id AND json_type(n.former, '$.confidence')"
+        " IS NOT NULL ORDER BY n.id LIMIT 1), r.confidence), h.operation, h.reason FROM record_history AS h"
+        f" JOIN records AS r ON r.id = h.record WHERE h.id > (SELECT max(id) FROM record_history) - {_AT_ONCE}"
+        f" AND json_type(h.former, '$.confidence') IS NOT NULL AND r.{_HERE} ORDER BY h.id DESC"
+    )
+    important = space.reads.kept_importance([row[0] for row in rows])
+    weighed = [
+        (*row, round((1 - (row[4] or 0.0)) * (bearing(important.get(row[0], 0)) or _ORDINARY), 4)) for row in rows
+    ]  # fmt: skip
+    changes = asked.shown(weighed, "at", "agent", "former", "confidence", "cause", "reason", "free_energy")
+    found = [row | {"reason": space.reader.mask(row["reason"])} for row in changes]
+    names = ("at", "agent", "query", "result_count", "avg_confidence")
+    gaps = space.database.query(  # nobody but an operator reads what others asked
+        "SELECT b.at, b.agent, b.query, count(a.record), avg(r.confidence) AS sure FROM broadcasts AS b"
+        " LEFT JOIN access_log AS a ON a.broadcast = b.id LEFT JOIN records AS r ON r.id = a.record"
+        " WHERE b.operation = 'search' AND ?1 IN ('', b.agent) AND ?2 IN ('', b.agent) AND b.id >"
+        f" (SELECT max(id) FROM broadcasts) - {_AT_ONCE} GROUP BY b.id HAVING count(a.record) = 0 OR sure < {_UNSURE}",
+        (asked.agent, "" if brain.writer.record_writer.is_operator else brain.agent_id),
+    )
+    found += [dict(zip(names, row, strict=True)) for row in gaps]
+    return sorted(found, key=lambda row: -row["at"])
+
+
+def _perspectives(asked: Asked) -> list[Shown]:
+    if not asked.agent or not asked.about:
+        raise UsageError("perspectives needs a topic and an agent", "give both --about and --of")
+    brain, found = asked.brain, list[Shown]()
+    now, shared = (
+        brain.space.clock.now(),
+        {"observer": brain.agent_id, "subject": asked.agent, "topic": asked.about},
+    )
+    for item in agent_knowledge(
+        brain.space, brain.searcher, asked.agent, asked.about, asked.places, asked.limit
+    ):
+        days = 0.0 if item.told_at is None else max(0.0, now - item.told_at) / _DAY
+        believes: tuple[str | None, float | None, str | None, float]
+        if item.knows == UNKNOWN:
+            believes = None, None, item.content, 1.0
+        elif item.outdated:
+            believes = item.outdated.known, exp(-_FADES * days), item.outdated.content or _FELL, 0.6
+        else:
+            believes = item.content, exp(-_FADES * days), None, 0.1
+        names = ("estimated_belief", "estimated_confidence", "knowledge_gap", "confusion_risk")
+        found.append(shared | {"id": item.id} | dict(zip(names, believes, strict=True)))
+    return sorted(found, key=lambda row: -row["confusion_risk"])
+
+
+def _decoherence(asked: Asked) -> list[Shown]:
+    rows = asked.query(
+        "SELECT record, coherence_syndrome, round(decoherence_rate, 4), confidence FROM decoherent_memories"
+        f" WHERE {_HERE} ORDER BY decoherence_rate DESC, record LIMIT {_AT_ONCE}"
+    )
+    return asked.shown(rows, "coherence_syndrome", "decoherence_rate", "confidence")
+
+
+def _recovery(asked: Asked) -> list[Shown]:
+    rows = asked.query(
+        f"SELECT record, state, since, cause FROM recovery_candidates WHERE {_HERE}"
+        f" ORDER BY since DESC, record LIMIT {_AT_ONCE}"
+    )
+    return asked.shown([(*row, _WAYS[row[1]]) for row in rows], "state", "since", "cause", "way")
+
+
+def _phi(asked: Asked) -> list[Shown]:
+    """Integration of the agents: the share of what one was shown of others that it then asked for, or made something of."""
+    now = asked.brain.space.clock.now()
+    rows = asked.query(
+        "SELECT r.agent, b.agent, EXISTS (SELECT 1 FROM access_log AS x JOIN broadcasts AS y ON y.id = x.broadcast"
+        f" WHERE x.record = a.record AND y.agent = b.agent AND y.id > b.id AND y.operation NOT IN ('{ORIENT}', '{LOAD}'))"
+        " OR EXISTS (SELECT 1 FROM edges AS e JOIN records AS m ON m.id = e.source WHERE e.target = a.record"
+        " AND e.relation = 'derived_from' AND m.agent = b.agent AND e.created_at >= b.at) FROM broadcasts AS b"
+        " JOIN access_log AS a ON a.broadcast = b.id JOIN records AS r ON r.id = a.record AND r.agent <> b.agent"
+        f" WHERE b.id > (SELECT max(id) FROM broadcasts) - {_AT_ONCE} AND b.at >= ?2"
+        f" AND b.operation IN ('{ORIENT}', '{LOAD}') AND r.{_HERE}",
+        now - _WINDOW,
+    )
+    rate = round(sum(row[2] for row in rows) / len(rows), 4) if rows else 0.0
+    shown = {"window_start": now - _WINDOW, "window_end": now, "phi_org": rate, "broadcast_count": len(rows)}
+    return [{**shown, "ack_rate": rate, "agent_pair_count": len({row[:2] for row in rows})}]
+
+
+class Signal(NamedTuple):
+    """A signal.
+
+    Args:
+        gives: what it shows, in a line. rows: computes that, the most telling first.
+    """
+
+    gives: str
+    rows: Callable[[Asked], list[Shown]]
+
+
+SIGNALS: Mapping[str, Signal] = {
+    "affect": Signal("valence and arousal of the newest memories", _affect),
+    "neuromodulation": Signal("the state of work, and its levels", _neuromodulation),
+    "replay": Signal("how much memories mattered to the searches that found them", _replay),
+    "expertise": Signal("agents by topic: what was accepted, corrected and cited", _expertise),
+    "uncertainty": Signal(
+        "changes of confidence with their cause, and searches that met a gap", _uncertainty
+    ),
+    "perspectives": Signal("what an agent believes of a topic, and what it lacks", _perspectives),
+    "decoherence": Signal("memories in force that lost support or are contradicted", _decoherence),
+    "recovery": Signal("memories that searches do not find and that can come back", _recovery),
+    "phi": Signal("the share of what agents were shown of others that they used", _phi),
+}
+
+
+class Signals:
+    """The signals as one agent may see them.
+
+    Args:
+        brain: whose.
+    """
+
+    def __init__(self, brain: Reads) -> None:
+        self._brain = brain
+        self._on = brain.space.settings.signals
+
+    def listed(self) -> list[Shown]:
+        """Lists all signals: whether each is on, what it gives, and by what share it moves a hit at most."""
+        return [
+            {"signal": name, "on": bool(self._on.get(name)), "bound": BOUND * (name in MOVING), "gives": signal.gives}
+            for name, signal in SIGNALS.items()
+        ]  # fmt: skip
+
+    def show(self, name: str, *, about: str = "", of: str = "", limit: int = 20) -> list[Shown]:
+        """Lists what a signal says now, the most telling first.
+
+        Args:
+            about: a topic, for expertise and perspectives. of: the agent that it is about. limit: the most rows.
+
+        Raises:
+            UsageError: there is no such signal, or it is off. DeniedError: this agent may not read here.
+        """
+        signal = self._known(name)
+        if not self._on.get(name):
+            raise UsageError(f"{name} is off", f"set memory.signals: {{{name}: true}}")
+        self._brain.writer.check_right(READ)
+        places = self._brain.writer.places()
+        agent = checked_name("agent", of) if of else ""
+        asked = Asked(self._brain, places, storable(about), agent, limit)
+        found = signal.rows(asked)
+        self._brain.space.reader.note_denied()
+        return found[:limit]
+
+    def log(self, name: str = "", limit: int = 20) -> list[Shown]:
+        """Lists what signals changed, the newest first: an operator sees all of it, an agent its own searches.
+
+        Args:
+            name: of a signal; "" for all. limit: the most rows.
+        """
+        if name:
+            self._known(name)
+        self._brain.writer.check_right(READ)
+        mine = "" if self._brain.writer.record_writer.is_operator else self._brain.agent_id
+        asked = Asked(self._brain, self._brain.writer.places(), "", "", limit)
+        names = ("at", "signal", "agent", "former", "current", "cause")
+        rows = self._brain.space.database.query(
+            f"SELECT record, {', '.join(names)} FROM signal_log"
+            " WHERE ?1 IN ('', signal) AND ?2 IN ('', agent) ORDER BY id DESC",
+            (name, mine),
+        )
+        states = [dict(zip(names, row[1:], strict=True)) for row in rows if row[0] is None]
+        found = [*states, *asked.shown(rows, *names)]
+        return sorted(found, key=lambda row: -row["at"])[:limit]
+
+    def _known(self, name: str) -> Signal:
+        if name not in SIGNALS:
+            raise UsageError(f"no signal {name!r}", f"one of {', '.join(SIGNALS)}")
+        return SIGNALS[name]
