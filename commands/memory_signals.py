@@ -24,7 +24,7 @@ def list_(ctx: typer.Context, at: MemoryOptions) -> None:
         return
     for item in items:
         bound = f"; moves hits by at most {item['bound']:g}" if item["bound"] else ""
-        output.line(f"{'on ' if item['on'] else 'off'}  {item['signal']:16} {item['gives']}{bound}")
+        output.line(f"{'on ' if item['on'] else 'off'}  {item['signal']:16} {item['shows']}{bound}")
     note("memory.signals: {NAME: true} switches one on")
 
 

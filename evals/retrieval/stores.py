@@ -12,6 +12,7 @@ import numpy as np
 from evals.retrieval.corpora import Question, Row
 from evals.retrieval.fitting import Array, Asked
 from evals.retrieval.measure import Search
+from sb.base.sources import SYSTEM_CLOCK, Clock
 from sb.config import current_config
 from sb.memory import Brain
 from sb.memory.housekeeping import tidy
@@ -34,11 +35,13 @@ class Store:
             by those counts.
     """
 
-    def __init__(self, rows: Sequence[Row], *, vectors: bool = True, tidied: bool = True) -> None:
+    def __init__(
+        self, rows: Sequence[Row], *, vectors: bool = True, tidied: bool = True, clock: Clock = SYSTEM_CLOCK
+    ) -> None:
         config = current_config()
         if not vectors:
             config = replace(config, memory=replace(config.memory, embedder="none"))
-        self.brain = Brain("reader", path=MEMORY, config=config, scope=_SCOPE)
+        self.brain = Brain("reader", path=MEMORY, config=config, scope=_SCOPE, clock=clock)
         self.space = self.brain.space
         self._rows: dict[str, str] = {}
         for session, part in groupby(rows, lambda row: row.session):
@@ -68,6 +71,12 @@ class Store:
             return [self._rows[hit.id] for hit in hits]
 
         return search
+
+    def living(self) -> Search:
+        """The search of an agent, with what depends on the past."""
+        return lambda question, k: [
+            self._rows[hit.id] for hit in self.brain.search(question, k) if hit.id in self._rows
+        ]
 
     def words_alone(self) -> Search:
         """FTS5's bm25, with stop words left out and names left in."""

@@ -33,16 +33,8 @@ MOVED = {
     "memory.includes": "includes (the longest pattern's alone)",
     "memory.trust_floor": 'trust_floor, under "*" for every scope',
 }
-SIGNALS = (
-    "affect",
-    "neuromodulation",
-    "replay",
-    "expertise",
-    "uncertainty",
-    "perspectives",
-    "decoherence",
-    "recovery",
-    "phi",
+SIGNALS = tuple(
+    "affect neuromodulation replay expertise uncertainty perspectives decoherence recovery phi".split()
 )
 _SIGNALS = f"a mapping of {', '.join(SIGNALS)} to true or false"
 EMBEDDERS = ("static", "ollama", "transformers", "none")

@@ -75,11 +75,12 @@ class Reads(Prospective):
         places = self.writer.places(named)
         wanted = self._floors(Filters(**filters), planning, min_trust)
         found = self.searcher.find(query, places, filters=wanted, fusion=fusion, explain=explain)
-        moves = None if benchmark else self._moves(places)
-        hits = self.searcher.best(found, k, salience=not benchmark, explain=explain, moves=moves)
+        hits = self.searcher.best(found, k, salience=not benchmark, explain=explain)
         fired = [] if benchmark else self.fired_by(query, named)
         known = {hit.id for hit in fired}
         hits = [pair for pair in hits if pair[1].id not in known][: max(0, k - len(fired))]
+        moves = None if benchmark else self._moves(places)
+        hits = moves.applied(hits) if moves else hits
         past = self.searcher.superseded(query, places, wanted, k) if history else []
         numbers = {
             row["uid"]: row["id"] for row in self.space.records.known([hit.id for hit in past]).values()
@@ -101,9 +102,10 @@ class Reads(Prospective):
         """The signals that move the hits of a search; None for operators, whose searches are not logged."""
         if not any(self.space.settings.signals.values()) or self.writer.record_writer.is_operator:
             return None
-        from sb.memory.signals.moves import moves_of
+        from sb.memory.signals.moves import MOVING, Moves
 
-        return moves_of(self.space, self.agent_id, places)
+        on = [name for name in MOVING if self.space.settings.signals.get(name)]
+        return Moves(self.space, self.agent_id, places, on) if on else None
 
     @lazy
     def signals(self) -> Signals:

@@ -135,11 +135,11 @@ class _Mean:
         return min(1.0, max(0.0, mean + moved / self.total))
 
 
-def in_reach(hits: Sequence[Ranked], k: int, further: float = 0.0) -> Sequence[Ranked]:
-    """Returns the hits that salience, and signals that move hits by a further share, could move among the k best."""
+def in_reach(hits: Sequence[Ranked], k: int) -> Sequence[Ranked]:
+    """Returns the hits that salience could move among the k best."""
     if not hits:
         return hits
-    least = hits[min(k, len(hits)) - 1].score - (SHARE_OF_SEARCH + further) * max(0.0, hits[0].score)
+    least = hits[min(k, len(hits)) - 1].score - SHARE_OF_SEARCH * max(0.0, hits[0].score)
     return [ranked for ranked in hits if ranked.score >= least]
 
 

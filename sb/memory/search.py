@@ -30,7 +30,6 @@ from sb.store.records.descriptors import ASIDE, DESCRIPTORS, MEMORIES
 from sb.store.records.evidence import IS_RESTATEMENT
 
 if TYPE_CHECKING:
-    from sb.memory.signals.moves import Moves
     from sb.store.embedding.embedder import Vectors
 
 LEG = 60  # candidates that words, and meaning, name each: 100 find a half percent more in many scopes at once, for twice the time
@@ -208,16 +207,10 @@ class Searcher:
         return {number: memories[number] for number in found if memories.get(number) in seen}
 
     def best(
-        self,
-        candidates: Sequence[Ranked],
-        k: int,
-        *,
-        salience: bool = True,
-        explain: bool = False,
-        moves: Moves | None = None,
+        self, candidates: Sequence[Ranked], k: int, *, salience: bool = True, explain: bool = False
     ) -> list[tuple[Ranked, Hit]]:
         """Returns what `first` does, as an agent sees it."""
-        ranked = self.first(candidates, k, salience=salience, explain=explain, moves=moves)
+        ranked = self.first(candidates, k, salience=salience, explain=explain)
         numbers = [item.restatement for item, _ in ranked if item.restatement]
         texts = {row["id"]: self._space.memory(row).content for row in self._space.records.rows(numbers)}
         return [
@@ -270,31 +263,23 @@ class Searcher:
         return found
 
     def first(
-        self,
-        candidates: Sequence[Ranked],
-        k: int,
-        *,
-        salience: bool = True,
-        explain: bool = False,
-        moves: Moves | None = None,
+        self, candidates: Sequence[Ranked], k: int, *, salience: bool = True, explain: bool = False
     ) -> list[tuple[Ranked, Row]]:
         """The k best of all candidates, the best first, with their rows.
 
         Args:
             salience: let it count a little how recent, how much used, how sure and how strong a memory is.
-            moves: signals that move hits beside it, where some are on.
         """
         space, first, known = self._space, candidates[:k], dict[int, Row]()
         if salience:
-            first = in_reach(candidates, k, moves.reach if moves else 0.0)
+            first = in_reach(candidates, k)
             numbers = [ranked.id for ranked in first]
             known = {row["id"]: row for row in space.records.rows(numbers, _JUDGED_BY)}
             trust = space.trust.in_rows(known.values())
             reads, now = space.reads.stats(numbers), space.clock.now()
             known = space.aged(known.values(), reads)
             weights = configured(IN_SEARCH, space.settings.salience)
-            first = salient(first, known, reads, now, trust=trust, weights=weights, explain=explain)
-            first = (moves.applied(first, known, k, explain) if moves else first)[:k]
+            first = salient(first, known, reads, now, trust=trust, weights=weights, explain=explain)[:k]
         rows = {row["id"]: row for row in space.records.rows([ranked.id for ranked in first])}
         return [(ranked, rows[ranked.id] | known.get(ranked.id, {})) for ranked in first]
 

@@ -268,7 +268,12 @@ def test_retrieval_adds_to_replay_priority_by_salience_up_to_ten(agents: Agents)
     sure = brain.remember("the gateway listens on port 8080", confidence=0.9)
     unsure = brain.remember("the gateway once used port 9090 for probes", confidence=0.3)
     brain.search("gateway port")
+    idle = brain.remember("invoices are due in May")
+    brain.get(idle)
+    with brain.database.write() as execute:
+        brain.space.reads.fold(execute)
     rows = {row["id"]: row for row in shown(brain, "replay")}
+    assert set(rows) == {sure, unsure}
     assert rows[sure]["replay_priority"] == pytest.approx(0.09, abs=0.02)
     assert rows[sure]["replay_priority"] > rows[unsure]["replay_priority"] > 0
     assert (rows[sure]["ripple_tags"], rows[unsure]["ripple_tags"]) == (1, 0)

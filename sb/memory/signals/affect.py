@@ -13,27 +13,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 _WORD = re.compile(r"[a-z]+(?:['-][a-z]+)*")
-_NEGATIONS = frozenset(
-    "no not never none nobody nothing neither nor nowhere cannot without hardly rarely seldom despite".split()
-)
+_NEGATIONS = frozenset("no not never none nobody nothing neither nor cannot without hardly rarely".split())
 _BOOSTERS = frozenset(
-    "absolutely completely deeply especially exceptionally extremely greatly highly hugely incredibly intensely"
-    " particularly really remarkably so substantially thoroughly totally tremendously truly utterly very".split()
+    "absolutely completely deeply extremely greatly highly incredibly particularly really so totally truly very".split()
 )
-_NEGATED, _BOOSTED, _CAPITALS, _EXCLAIMED = -0.74, 0.293, 0.733, 0.292  # VADER's
-_BEFORE = 3  # words before one that may negate it
-_EXCLAMATIONS = 4  # of which more no longer count
-_FLATTENS = 15.0  # VADER's alpha: how slowly a sum approaches 1
+_NEGATED, _BOOSTED, _CAPITALS, _EXCLAIMED, _FLATTENS = -0.74, 0.293, 0.733, 0.292, 15.0  # VADER's
 _LONGEST = 4_000  # characters that are looked at
-_MARKED = 0.05  # of valence, from which on a text is positive or negative
 
 
 class Affect(NamedTuple):
-    """The affect of a text.
-
-    Args:
-        valence: from -1 to 1. arousal: from 0 to 1.
-    """
+    """The affect of a text: valence from -1 to 1, arousal from 0 to 1."""
 
     valence: float
     arousal: float
@@ -41,7 +30,7 @@ class Affect(NamedTuple):
     @property
     def label(self) -> str:
         """Positive, negative or neutral, by VADER's thresholds."""
-        return "neutral" if abs(self.valence) < _MARKED else "positive" if self.valence > 0 else "negative"
+        return "neutral" if abs(self.valence) < 0.05 else "positive" if self.valence > 0 else "negative"
 
     @property
     def priority(self) -> float:
@@ -52,35 +41,25 @@ class Affect(NamedTuple):
 
 @cache
 def _lexicon() -> dict[str, float]:
-    found: dict[str, float] = {}
-    for line in Path(__file__).with_name("vader.txt").read_text(encoding="ascii").splitlines():
-        if not line.startswith("#"):
-            value, *words = line.split()
-            found |= dict.fromkeys(words, float(value))
-    return found
+    lines = Path(__file__).with_name("vader.txt").read_text(encoding="ascii").splitlines()
+    rated = [line.split() for line in lines if not line.startswith("#")]
+    return {word: float(value) for value, *words in rated for word in words}
 
 
 def affect(text: str) -> Affect:
     """Returns the affect of a text; none of either where it has no word of the lexicon."""
     text = text[:_LONGEST]
     lexicon, words = _lexicon(), _WORD.findall(text.lower())
-    total = size = 0.0
+    values = []
     for at, word in enumerate(words):
-        value = lexicon.get(word)
-        if value is None:
-            continue
-        before = words[max(0, at - _BEFORE) : at]
-        value += copysign(_BOOSTED, value) if at and words[at - 1] in _BOOSTERS else 0.0
-        if any(other in _NEGATIONS or other.endswith("n't") for other in before):
-            value *= _NEGATED
-        total, size = total + value, size + abs(value)
-    if not size:
-        return Affect(0.0, 0.0)
-    some = [word.isupper() and len(word) > 2 for word in re.findall(r"[A-Za-z]+", text)]
-    emphasis = _EXCLAIMED * min(text.count("!"), _EXCLAMATIONS)
-    emphasis += _CAPITALS if 0 < sum(some) < len(some) else 0.0
-    total += copysign(emphasis, total) if total else 0.0
-    return Affect(_flat(total), _flat(size + emphasis))
+        if value := lexicon.get(word):
+            value += copysign(_BOOSTED, value) if at and words[at - 1] in _BOOSTERS else 0.0
+            negated = any(it in _NEGATIONS or it.endswith("n't") for it in words[max(0, at - 3) : at])
+            values.append(_NEGATED * value if negated else value)
+    capitals = [word.isupper() and len(word) > 2 for word in re.findall(r"[A-Za-z]+", text)]
+    emphasis = _EXCLAIMED * min(text.count("!"), 4) + _CAPITALS * (0 < sum(capitals) < len(capitals))
+    total, size = sum(values), sum(map(abs, values))
+    return Affect(_flat(total + copysign(emphasis, total) if total else 0.0), _flat(size and size + emphasis))
 
 
 def _flat(value: float) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import exp, sqrt
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -30,17 +30,17 @@ _WINDOW = _DAY  # of phi, in seconds
 _FADES = 0.03  # of a day, of evidence and of what is thought of another agent: brainctl's
 _UNSURE = 0.4  # mean confidence of what a search found, below which it met a gap
 _ORDINARY = 0.5  # importance of what has none
+_REPLAYED = "(SELECT * FROM record_stats WHERE replay_priority > 0)"
 _FELL = "it no longer holds"
+_EXPERTISE = (
+    "agent", "topic", "strength", "evidence_count", "accepted", "corrected", "cited", "brier_score", "last_active",
+)  # fmt: skip
 _WAYS = {"forgotten": "sb memory recover", "quarantined": "sb quarantine release", "superseded": "sb memory revert"}  # fmt: skip
 
 
 @frozen
 class Asked:
-    """What is asked of a signal.
-
-    Args:
-        places: those that the agent sees. about: a topic, or "". agent: whom it is about, or "". limit: the most rows.
-    """
+    """A question to a signal; `places` are those that the agent sees, and `agent` is whom it is about, or ""."""
 
     brain: Reads
     places: Sequence[int]
@@ -81,57 +81,47 @@ def _neuromodulation(asked: Asked) -> list[Shown]:
     return [state_of(asked.brain.space, asked.places)._asdict()]
 
 
-def _replay(asked: Asked) -> list[Shown]:
-    rows = asked.query(
-        "SELECT record, round(replay_priority, 4), ripple_tags FROM record_stats WHERE replay_priority > 0"
-        f" AND {_HERE} ORDER BY replay_priority DESC, record LIMIT {_AT_ONCE}"
-    )
-    return asked.shown(rows, "replay_priority", "ripple_tags")
-
-
 def _expertise(asked: Asked) -> list[Shown]:
-    space = asked.brain.space
+    space, now = asked.brain.space, asked.brain.space.clock.now()
     hidden, values = space.reader.left_out(asked.places)
+    right = "(e.kind = 'confirmed')"
     rows = space.database.query(
-        "SELECT r.agent, r.place, r.category, r.created_at, r.state = 'superseded',"
-        " (SELECT count(*) FROM edges WHERE target = r.id AND relation = 'derived_from'),"
-        " (SELECT json_group_array(json_array(kind, confidence)) FROM record_evidence WHERE record = r.id"
-        " AND kind <> 'restated') FROM records AS r WHERE r.state IN ('active', 'superseded') AND NOT"
-        f" ({hidden or 0}) AND r.place IN (SELECT value FROM json_each(?)) ORDER BY r.id DESC LIMIT {_AT_ONCE}",
+        "SELECT r.agent, r.place, r.category, r.created_at, (SELECT count(*) FROM edges WHERE target = r.id AND"
+        f" relation = 'derived_from'), coalesce(sum({right}), 0), coalesce(sum(NOT {right}), 0) + (r.state = 'superseded'),"
+        f" coalesce(sum((e.confidence - {right}) * (e.confidence - {right})), 0), count(e.confidence) FROM records AS r"
+        " LEFT JOIN record_evidence AS e ON e.record = r.id AND e.kind <> 'restated'"
+        f" WHERE r.state IN ('active', 'superseded') AND NOT ({hidden or 0})"
+        f" AND r.place IN (SELECT value FROM json_each(?)) GROUP BY r.id ORDER BY r.id DESC LIMIT {_AT_ONCE}",
         (*values, orjson.dumps(list(asked.places)).decode()),
     )
-    known: dict[tuple[str, str], list[Any]] = {}
+    known: dict[tuple[str, str], list[list[Any]]] = {}
     for agent, place, category, *rest in rows:
-        topic = space.places.numbered(place).scope.partition(":")[2]
-        for name in filter(None, (topic, category)):
-            known.setdefault((agent, name), []).append(rest)
-    most: dict[str, int] = {}
-    for (agent, _), evidence in known.items():
-        most[agent] = max(most.get(agent, 0), len(evidence))
-    now = space.clock.now()
+        for topic in filter(None, (space.places.numbered(place).scope.partition(":")[2], category)):
+            known.setdefault((agent, topic), []).append(rest)
     found = []
     for (agent, topic), evidence in known.items():
-        if asked.agent not in ("", agent) or asked.about.lower() not in topic.lower():
-            continue
-        outcomes = [outcome for row in evidence for outcome in orjson.loads(row[3])]
-        accepted, cited = sum(kind == "confirmed" for kind, _ in outcomes), sum(row[2] for row in evidence)
-        corrected = len(outcomes) - accepted + sum(row[1] for row in evidence)
-        squares = [(sure - (kind == "confirmed")) ** 2 for kind, sure in outcomes if sure is not None]
-        recency = sum(exp(-_FADES * max(0.0, now - row[0]) / _DAY) for row in evidence) / len(evidence)
-        holds = (1 + accepted + cited) / (1 + accepted + cited + corrected)
-        found.append(
-            {
-                "agent": agent,
-                "topic": topic,
-                "strength": round(sqrt(len(evidence) / most[agent] * recency) * holds, 4),
-                "evidence_count": len(evidence),
-                "accepted": accepted,
-                "corrected": corrected,
-                "cited": cited,
-                "brier_score": round(sum(squares) / len(squares), 4) if squares else None,
-                "last_active": max(row[0] for row in evidence),
-            }
-        )
+        if asked.agent in ("", agent) and asked.about.lower() in topic.lower():
+            ages, (cited, accepted, corrected, squares, judged) = (
+                [max(0.0, now - row[0]) / _DAY for row in evidence],
+                [sum(row[at] for row in evidence) for at in range(1, 6)],
+            )
+            most = max(len(of) for (name, _), of in known.items() if name == agent)
+            recency = sum(exp(-_FADES * days) for days in ages) / len(ages)
+            holds = (1 + accepted + cited) / (1 + accepted + cited + corrected)
+            strength = round(sqrt(len(ages) / most * recency) * holds, 4)
+            brier = round(squares / judged, 4) if judged else None
+            row = (
+                agent,
+                topic,
+                strength,
+                len(ages),
+                accepted,
+                corrected,
+                cited,
+                brier,
+                now - min(ages) * _DAY,
+            )
+            found.append(dict(zip(_EXPERTISE, row, strict=True)))
     return sorted(found, key=lambda row: (-row["strength"], row["agent"], row["topic"]))
 
 
@@ -166,13 +156,9 @@ def _perspectives(asked: Asked) -> list[Shown]:
     if not asked.agent or not asked.about:
         raise UsageError("perspectives needs a topic and an agent", "give both --about and --of")
     brain, found = asked.brain, list[Shown]()
-    now, shared = (
-        brain.space.clock.now(),
-        {"observer": brain.agent_id, "subject": asked.agent, "topic": asked.about},
-    )
-    for item in agent_knowledge(
-        brain.space, brain.searcher, asked.agent, asked.about, asked.places, asked.limit
-    ):
+    shared = {"observer": brain.agent_id, "subject": asked.agent, "topic": asked.about}
+    space, now, k = brain.space, brain.space.clock.now(), asked.limit
+    for item in agent_knowledge(space, brain.searcher, asked.agent, asked.about, asked.places, k):
         days = 0.0 if item.told_at is None else max(0.0, now - item.told_at) / _DAY
         believes: tuple[str | None, float | None, str | None, float]
         if item.knows == UNKNOWN:
@@ -186,20 +172,17 @@ def _perspectives(asked: Asked) -> list[Shown]:
     return sorted(found, key=lambda row: -row["confusion_risk"])
 
 
-def _decoherence(asked: Asked) -> list[Shown]:
-    rows = asked.query(
-        "SELECT record, coherence_syndrome, round(decoherence_rate, 4), confidence FROM decoherent_memories"
-        f" WHERE {_HERE} ORDER BY decoherence_rate DESC, record LIMIT {_AT_ONCE}"
-    )
-    return asked.shown(rows, "coherence_syndrome", "decoherence_rate", "confidence")
+def _listed(names: str, source: str, order: str, *more: str) -> Callable[[Asked], list[Shown]]:
+    """The rows of a table or view of records, with the way back of what can come back."""
 
+    def rows(asked: Asked) -> list[Shown]:
+        found = asked.query(
+            f"SELECT record, {names} FROM {source} WHERE {_HERE} ORDER BY {order} DESC, record LIMIT {_AT_ONCE}"
+        )
+        found = [(*row, _WAYS[row[1]]) for row in found] if more else found
+        return asked.shown(found, *names.split(", "), *more)
 
-def _recovery(asked: Asked) -> list[Shown]:
-    rows = asked.query(
-        f"SELECT record, state, since, cause FROM recovery_candidates WHERE {_HERE}"
-        f" ORDER BY since DESC, record LIMIT {_AT_ONCE}"
-    )
-    return asked.shown([(*row, _WAYS[row[1]]) for row in rows], "state", "since", "cause", "way")
+    return rows
 
 
 def _phi(asked: Asked) -> list[Shown]:
@@ -220,49 +203,49 @@ def _phi(asked: Asked) -> list[Shown]:
     return [{**shown, "ack_rate": rate, "agent_pair_count": len({row[:2] for row in rows})}]
 
 
-class Signal(NamedTuple):
-    """A signal.
-
-    Args:
-        gives: what it shows, in a line. rows: computes that, the most telling first.
-    """
-
-    gives: str
-    rows: Callable[[Asked], list[Shown]]
-
-
-SIGNALS: Mapping[str, Signal] = {
-    "affect": Signal("valence and arousal of the newest memories", _affect),
-    "neuromodulation": Signal("the state of work, and its levels", _neuromodulation),
-    "replay": Signal("how much memories mattered to the searches that found them", _replay),
-    "expertise": Signal("agents by topic: what was accepted, corrected and cited", _expertise),
-    "uncertainty": Signal(
-        "changes of confidence with their cause, and searches that met a gap", _uncertainty
+# By name: what it shows, and what computes that, the most telling first.
+SIGNALS: Mapping[str, tuple[str, Callable[[Asked], list[Shown]]]] = {
+    "affect": ("valence and arousal of the newest memories", _affect),
+    "neuromodulation": ("the state of work", _neuromodulation),
+    "replay": (
+        "how much memories mattered to the searches that found them",
+        _listed("replay_priority, ripple_tags", _REPLAYED, "replay_priority"),
     ),
-    "perspectives": Signal("what an agent believes of a topic, and what it lacks", _perspectives),
-    "decoherence": Signal("memories in force that lost support or are contradicted", _decoherence),
-    "recovery": Signal("memories that searches do not find and that can come back", _recovery),
-    "phi": Signal("the share of what agents were shown of others that they used", _phi),
+    "expertise": ("agents by topic: what was accepted, corrected and cited", _expertise),
+    "uncertainty": ("changes of confidence with their cause, and searches that met a gap", _uncertainty),
+    "perspectives": ("what an agent believes of a topic, and what it lacks", _perspectives),
+    "decoherence": (
+        "memories in force that lost support or are contradicted",
+        _listed(
+            "coherence_syndrome, decoherence_rate, confidence", "decoherent_memories", "decoherence_rate"
+        ),
+    ),
+    "recovery": (
+        "memories that searches do not find and that can come back",
+        _listed("state, since, cause", "recovery_candidates", "since", "way"),
+    ),
+    "phi": ("the share of what agents were shown of others that they used", _phi),
 }
 
 
 class Signals:
-    """The signals as one agent may see them.
-
-    Args:
-        brain: whose.
-    """
+    """The signals as one agent may see them."""
 
     def __init__(self, brain: Reads) -> None:
         self._brain = brain
         self._on = brain.space.settings.signals
 
     def listed(self) -> list[Shown]:
-        """Lists all signals: whether each is on, what it gives, and by what share it moves a hit at most."""
+        """Lists all signals: whether each is on, by what share it moves a hit at most, and what it shows."""
         return [
-            {"signal": name, "on": bool(self._on.get(name)), "bound": BOUND * (name in MOVING), "gives": signal.gives}
-            for name, signal in SIGNALS.items()
-        ]  # fmt: skip
+            {
+                "signal": name,
+                "on": self._on.get(name, False),
+                "bound": BOUND * (name in MOVING),
+                "shows": shows,
+            }
+            for name, (shows, _) in SIGNALS.items()
+        ]
 
     def show(self, name: str, *, about: str = "", of: str = "", limit: int = 20) -> list[Shown]:
         """Lists what a signal says now, the most telling first.
@@ -273,14 +256,11 @@ class Signals:
         Raises:
             UsageError: there is no such signal, or it is off. DeniedError: this agent may not read here.
         """
-        signal = self._known(name)
+        self._check(name)
         if not self._on.get(name):
             raise UsageError(f"{name} is off", f"set memory.signals: {{{name}: true}}")
-        self._brain.writer.check_right(READ)
-        places = self._brain.writer.places()
         agent = checked_name("agent", of) if of else ""
-        asked = Asked(self._brain, places, storable(about), agent, limit)
-        found = signal.rows(asked)
+        found = SIGNALS[name][1](self._asked(storable(about), agent, limit))
         self._brain.space.reader.note_denied()
         return found[:limit]
 
@@ -290,11 +270,8 @@ class Signals:
         Args:
             name: of a signal; "" for all. limit: the most rows.
         """
-        if name:
-            self._known(name)
-        self._brain.writer.check_right(READ)
+        self._check(name or next(iter(SIGNALS)))
         mine = "" if self._brain.writer.record_writer.is_operator else self._brain.agent_id
-        asked = Asked(self._brain, self._brain.writer.places(), "", "", limit)
         names = ("at", "signal", "agent", "former", "current", "cause")
         rows = self._brain.space.database.query(
             f"SELECT record, {', '.join(names)} FROM signal_log"
@@ -302,10 +279,13 @@ class Signals:
             (name, mine),
         )
         states = [dict(zip(names, row[1:], strict=True)) for row in rows if row[0] is None]
-        found = [*states, *asked.shown(rows, *names)]
+        found = [*states, *self._asked().shown(rows, *names)]
         return sorted(found, key=lambda row: -row["at"])[:limit]
 
-    def _known(self, name: str) -> Signal:
+    def _asked(self, about: str = "", agent: str = "", limit: int = 0) -> Asked:
+        self._brain.writer.check_right(READ)
+        return Asked(self._brain, self._brain.writer.places(), about, agent, limit)
+
+    def _check(self, name: str) -> None:
         if name not in SIGNALS:
             raise UsageError(f"no signal {name!r}", f"one of {', '.join(SIGNALS)}")
-        return SIGNALS[name]
