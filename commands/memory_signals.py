@@ -18,14 +18,7 @@ Name = Annotated[str, typer.Argument(metavar="SIGNAL", help="Name, as `list` has
 def list_(ctx: typer.Context, at: MemoryOptions) -> None:
     """List signals, and whether each is on."""
     with at.memory(ctx) as brain:
-        items = brain.signals.listed()
-    if at.json_:
-        output.emit_json({"items": items})
-        return
-    for item in items:
-        bound = f"; moves hits by at most {item['bound']:g}" if item["bound"] else ""
-        output.line(f"{'on ' if item['on'] else 'off'}  {item['signal']:16} {item['shows']}{bound}")
-    note("memory.signals: {NAME: true} switches one on")
+        _answer(brain.signals.listed(), at.json_)
 
 
 @app.command(epilog="Example: sb memory signals show expertise --about payments")
@@ -60,6 +53,6 @@ def _answer(items: list[dict[str, Any]], json_: bool) -> None:
         output.emit_json({"items": shown})
         return
     for item in shown:
-        output.line("  ".join(f"{name} {value}" for name, value in item.items()), one_line=True)
-    if not items:
+        output.line("  ".join(f"{name}: {value}" for name, value in item.items()), one_line=True)
+    if not shown:
         note("nothing to show")

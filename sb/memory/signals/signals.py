@@ -24,18 +24,15 @@ if TYPE_CHECKING:
 
 Shown = dict[str, Any]
 _AT_ONCE = 5_000  # of the newest records, changes or reads, that are looked at
-_TITLE = 160  # characters of a memory
+_PART = 200  # rows whose memories are read at once
 _DAY = 86_400.0
-_WINDOW = _DAY  # of phi, in seconds
 _FADES = 0.03  # of a day, of evidence and of what is thought of another agent: brainctl's
 _UNSURE = 0.4  # mean confidence of what a search found, below which it met a gap
 _ORDINARY = 0.5  # importance of what has none
 _REPLAYED = "(SELECT * FROM record_stats WHERE replay_priority > 0)"
-_FELL = "it no longer holds"
-_EXPERTISE = (
-    "agent", "topic", "strength", "evidence_count", "accepted", "corrected", "cited", "brier_score", "last_active",
-)  # fmt: skip
-_WAYS = {"forgotten": "sb memory recover", "quarantined": "sb quarantine release", "superseded": "sb memory revert"}  # fmt: skip
+_EXPERTISE = "agent topic strength evidence_count accepted corrected cited brier_score last_active".split()
+_WAYS = {"forgotten": "memory recover", "quarantined": "quarantine release", "superseded": "memory revert"}
+_HERE = "place IN (SELECT value FROM json_each(?1))"
 
 
 @frozen
@@ -53,19 +50,17 @@ class Asked:
         return self.brain.space.database.query(sql, (orjson.dumps(list(self.places)).decode(), *values))
 
     def shown(self, rows: Sequence[Sequence[Any]], *names: str) -> list[Shown]:
-        """Rows by name, each with the memory that its first column is the number of; those that may be read."""
-        space, numbers = self.brain.space, list(dict.fromkeys(row[0] for row in rows if row[0] is not None))
-        read = readable(space, list(space.records.rows(numbers)), self.places)
-        memories = {row["id"]: space.memory(row) for row in read if self.agent in ("", row["agent"])}
-        return [
-            dict(zip(names, row[1:], strict=True))
-            | {"id": memories[row[0]].id, "content": shorten(memories[row[0]].title, _TITLE)}
-            for row in rows
-            if row[0] in memories
-        ]
-
-
-_HERE = "place IN (SELECT value FROM json_each(?1))"
+        """Rows by name, as many as are asked for, each with the memory of its first column; those that may be read."""
+        space, found = self.brain.space, list[Shown]()
+        for part in (rows[at : at + _PART] for at in range(0, len(rows), _PART) if len(found) < self.limit):
+            known = space.records.rows(list({row[0] for row in part}))
+            read = {row["id"]: row for row in readable(space, list(known), self.places)}
+            for number, *values in part:
+                if number in read and self.agent in ("", read[number]["agent"]) and len(found) < self.limit:
+                    memory = space.memory(read[number])
+                    told = {"id": memory.id, "content": shorten(memory.title, 160)}
+                    found.append(dict(zip(names, values, strict=True)) | told)
+        return found
 
 
 def _affect(asked: Asked) -> list[Shown]:
@@ -73,8 +68,9 @@ def _affect(asked: Asked) -> list[Shown]:
         f"SELECT id, created_at, agent, text FROM records WHERE {_HERE} AND state = 'active'"
         f" AND id > (SELECT max(id) FROM records) - {_AT_ONCE} ORDER BY id DESC"
     )
-    felt = [(*row[:3], *affect(row[3]), affect(row[3]).label) for row in rows]
-    return asked.shown([row for row in felt if row[4]], "at", "agent", "valence", "arousal", "label")
+    felt = [(*row[:3], affect(row[3])) for row in rows]
+    told = [(*row, *of, of.label) for *row, of in felt if of.arousal]
+    return asked.shown(told, "at", "agent", "valence", "arousal", "label")
 
 
 def _neuromodulation(asked: Asked) -> list[Shown]:
@@ -164,7 +160,7 @@ def _perspectives(asked: Asked) -> list[Shown]:
         if item.knows == UNKNOWN:
             believes = None, None, item.content, 1.0
         elif item.outdated:
-            believes = item.outdated.known, exp(-_FADES * days), item.outdated.content or _FELL, 0.6
+            believes = item.outdated.known, exp(-_FADES * days), item.outdated.content or "it fell", 0.6
         else:
             believes = item.content, exp(-_FADES * days), None, 0.1
         names = ("estimated_belief", "estimated_confidence", "knowledge_gap", "confusion_risk")
@@ -179,7 +175,7 @@ def _listed(names: str, source: str, order: str, *more: str) -> Callable[[Asked]
         found = asked.query(
             f"SELECT record, {names} FROM {source} WHERE {_HERE} ORDER BY {order} DESC, record LIMIT {_AT_ONCE}"
         )
-        found = [(*row, _WAYS[row[1]]) for row in found] if more else found
+        found = [(*row, f"sb {_WAYS[row[1]]}") for row in found] if more else found
         return asked.shown(found, *names.split(", "), *more)
 
     return rows
@@ -196,10 +192,10 @@ def _phi(asked: Asked) -> list[Shown]:
         " JOIN access_log AS a ON a.broadcast = b.id JOIN records AS r ON r.id = a.record AND r.agent <> b.agent"
         f" WHERE b.id > (SELECT max(id) FROM broadcasts) - {_AT_ONCE} AND b.at >= ?2"
         f" AND b.operation IN ('{ORIENT}', '{LOAD}') AND r.{_HERE}",
-        now - _WINDOW,
+        now - _DAY,
     )
     rate = round(sum(row[2] for row in rows) / len(rows), 4) if rows else 0.0
-    shown = {"window_start": now - _WINDOW, "window_end": now, "phi_org": rate, "broadcast_count": len(rows)}
+    shown = {"window_start": now - _DAY, "window_end": now, "phi_org": rate, "broadcast_count": len(rows)}
     return [{**shown, "ack_rate": rate, "agent_pair_count": len({row[:2] for row in rows})}]
 
 
@@ -278,8 +274,8 @@ class Signals:
             " WHERE ?1 IN ('', signal) AND ?2 IN ('', agent) ORDER BY id DESC",
             (name, mine),
         )
-        states = [dict(zip(names, row[1:], strict=True)) for row in rows if row[0] is None]
-        found = [*states, *self._asked().shown(rows, *names)]
+        found = [dict(zip(names, row[1:], strict=True)) for row in rows if row[0] is None]
+        found += self._asked(limit=limit).shown([row for row in rows if row[0] is not None], *names)
         return sorted(found, key=lambda row: -row["at"])[:limit]
 
     def _asked(self, about: str = "", agent: str = "", limit: int = 0) -> Asked:
