@@ -11,7 +11,6 @@ from sb.commands.memories import MemoryOptions, with_times
 from sb.commands.options import Results, group
 
 app = group("Show signals of memories, such as affect or expertise.")
-Name = Annotated[str, typer.Argument(metavar="SIGNAL", help="Name, as `list` has it.")]
 
 
 @app.command("list", epilog="Example: sb memory signals list")
@@ -25,7 +24,7 @@ def list_(ctx: typer.Context, at: MemoryOptions) -> None:
 def show(
     ctx: typer.Context,
     at: MemoryOptions,
-    signal: Name,
+    signal: Annotated[str, typer.Argument(metavar="SIGNAL", help="Name, as `list` has it.")],
     about: Annotated[str, typer.Option(help="Topic, for expertise and perspectives.")] = "",
     of: Annotated[str, typer.Option(metavar="AGENT", help="Only what is about this agent.")] = "",
     limit: Results = 20,

@@ -38,8 +38,7 @@ def asked(corpus: Corpus, events: Sequence[str], on: Mapping[str, bool]) -> tupl
     for number, kind in enumerate(events):
         store.brain.log(f"qwertz {number}", kind)
     store.space.settings = replace(store.space.settings, signals=on)
-    ask(store.living(), corpus.questions[::2])
-    places, _ = ask(store.living(), corpus.questions[1::2])
+    _, (places, _) = (ask(store.ranking(benchmark=False), corpus.questions[at::2]) for at in (0, 1))
     [(moved,)] = store.space.database.query("SELECT count(*) FROM signal_log WHERE record IS NOT NULL")
     return places, moved
 
@@ -64,13 +63,9 @@ def report(conversations: Sequence[Corpus]) -> Iterator[str]:
         )
 
 
-def main() -> None:
+if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="conversations of LoCoMo, as JSON")
     given = parser.parse_args()
     for line in report(corpora.load_conversations(given.data) if given.data else []):
         print(line, flush=True)
-
-
-if __name__ == "__main__":
-    main()

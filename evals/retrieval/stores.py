@@ -63,20 +63,14 @@ class Store:
         """The numbers of the records, by the ids of their rows."""
         return {name: number for number, name in self._numbers.items()}
 
-    def ranking(self, *, fusion: bool = False) -> Search:
-        """The ranking of a search, without what depends on the past."""
+    def ranking(self, *, fusion: bool = False, benchmark: bool = True) -> Search:
+        """The ranking of a search, in a benchmark without what depends on the past."""
 
         def search(question: str, k: int) -> list[str]:
-            hits = self.brain.search(question, k, fusion=fusion, benchmark=True)
-            return [self._rows[hit.id] for hit in hits]
+            hits = self.brain.search(question, k, fusion=fusion, benchmark=benchmark)
+            return [self._rows.get(hit.id, "") for hit in hits]
 
         return search
-
-    def living(self) -> Search:
-        """The search of an agent, with what depends on the past."""
-        return lambda question, k: [
-            self._rows[hit.id] for hit in self.brain.search(question, k) if hit.id in self._rows
-        ]
 
     def words_alone(self) -> Search:
         """FTS5's bm25, with stop words left out and names left in."""

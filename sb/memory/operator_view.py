@@ -5,7 +5,7 @@ What an operator looks at reaches no agent's context, so it does not count as re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sb.base.secrets.redaction import one_line
@@ -14,7 +14,6 @@ from sb.memory.brain import Brain
 from sb.memory.session_writer import SessionWriter
 from sb.memory.views import Memory
 from sb.store.records.columns import Row
-from sb.store.records.places import Execute
 
 if TYPE_CHECKING:
     from sb.memory.provenance import Dossier
@@ -40,7 +39,6 @@ class Everywhere(SessionWriter):
         memories: Sequence[Memory],
         *,
         scope: str | None = None,
-        also: Callable[[Execute], None] | None = None,
     ) -> None:
         """Logs nothing."""
 

@@ -80,7 +80,7 @@ class Reads(Prospective):
         known = {hit.id for hit in fired}
         hits = [pair for pair in hits if pair[1].id not in known][: max(0, k - len(fired))]
         moves = None if benchmark else self._moves(places)
-        hits = moves.applied(hits) if moves else hits
+        hits = moves.applied(hits) if moves else hits  # which writes what they changed
         past = self.searcher.superseded(query, places, wanted, k) if history else []
         numbers = {
             row["uid"]: row["id"] for row in self.space.records.known([hit.id for hit in past]).values()
@@ -92,7 +92,6 @@ class Reads(Prospective):
             + [(number, 0.0) for number in numbers.values()],
             [*(hit for _, hit in hits), *past],
             scope=named,
-            also=moves.keep if moves else None,
         )
         best = [*fired, *newer_first([hit for _, hit in hits])]
         best = self.searcher.with_neighbours(best, places, context) if context else best
@@ -100,12 +99,12 @@ class Reads(Prospective):
 
     def _moves(self, places: Sequence[int]) -> Moves | None:
         """The signals that move the hits of a search; None for operators, whose searches are not logged."""
-        if not any(self.space.settings.signals.values()) or self.writer.record_writer.is_operator:
+        on = self.space.settings.signals
+        if not any(on.values()) or self.writer.record_writer.is_operator:
             return None
         from sb.memory.signals.moves import MOVING, Moves
 
-        on = [name for name in MOVING if self.space.settings.signals.get(name)]
-        return Moves(self.space, self.agent_id, places, on) if on else None
+        return Moves(self.space, self.agent_id, places, [name for name in MOVING if on.get(name)])
 
     @lazy
     def signals(self) -> Signals:

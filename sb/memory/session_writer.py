@@ -241,12 +241,11 @@ class SessionWriter:
         memories: Sequence[Memory],
         *,
         scope: str | None = None,
-        also: Callable[[Execute], None] | None = None,
     ) -> None:
         """Logs what reached the agent's context; the records do not change.
 
         Args:
-            scope: that was read, by default the session's. also: what else is written of it.
+            scope: that was read, by default the session's.
         """
         scope = scope or self.scope
         if query:
@@ -259,8 +258,6 @@ class SessionWriter:
                 execute, operation, query, hits, at=self.space.clock.now(), agent=self.agent,
                 session=session.number, tokens=tokens, purpose=self.space.reader.purpose(scope),
             )  # fmt: skip
-            if also is not None:
-                also(execute)
         self.session = session
 
 

@@ -32,12 +32,10 @@ class Moves:
     def __init__(self, space: Space, agent: str, places: Sequence[int], on: Sequence[str]) -> None:
         self._space, self._agent, self._places, self._on = space, agent, places, on
         self._entries: list[tuple[Any, ...]] = []  # signal, record, former, current, cause
-        self._found: Found = []
 
     def applied(self, found: Found) -> Found:
         """The hits that are shown, in their order once the signals count: none comes or goes; ties stay."""
-        self._found = found
-        if not found or found[0][0].score <= 0:
+        if not self._on or not found or found[0][0].score <= 0:
             return found
         worth = BOUND * found[0][0].score
         values = {name: self._values(name, found) for name in self._on}
@@ -55,30 +53,26 @@ class Moves:
             for name in self._on
             if values[name][former]
         ]
+        if self._entries or "replay" in self._on:
+            with self._space.database.write() as execute:
+                self._keep(execute, found)
         return [pair for _, pair in moved]
 
-    def keep(self, execute: Execute) -> None:
-        """Write what changed, in the transaction that logs the search."""
-        database = self._space.database
-        if self._entries:
-            database.write_each(
-                "INSERT INTO signal_log (at, agent, signal, record, former, current, cause) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                [(self._space.clock.now(), self._agent, *entry) for entry in self._entries],
-            )
-            execute(f"DELETE FROM signal_log WHERE id <= (SELECT max(id) FROM signal_log) - {LOGGED}")
-        if "replay" in self._on and self._found:
-            best = max(ranked.score for ranked, _ in self._found)
-            grown = [
-                (max(0.0, ranked.score / best) * (_UNSURE if hit.confidence is None else hit.confidence), ranked.id)
-                for ranked, hit in self._found
-                if best > 0
-            ]  # fmt: skip
-            database.write_each(
+    def _keep(self, execute: Execute, found: Found) -> None:
+        """Write what changed."""
+        for entry in self._entries:
+            sql = "INSERT INTO signal_log (at, agent, signal, record, former, current, cause) VALUES (?, ?, ?, ?, ?, ?, ?)"
+            execute(sql, (self._space.clock.now(), self._agent, *entry))
+        execute(f"DELETE FROM signal_log WHERE id <= (SELECT max(id) FROM signal_log) - {LOGGED}")
+        for ranked, hit in found if "replay" in self._on else ():
+            sure = _UNSURE if hit.confidence is None else hit.confidence
+            salience = sure * max(0.0, ranked.score / found[0][0].score)
+            execute(
                 "INSERT INTO record_stats (record, place, accessed, last_accessed, replay_priority, ripple_tags)"
                 " SELECT id, place, 0, ?, ?, ? FROM records WHERE id = ? ON CONFLICT (record) DO UPDATE SET"
                 f" replay_priority = min({_FULL}, replay_priority + excluded.replay_priority),"
                 " ripple_tags = ripple_tags + excluded.ripple_tags",
-                [(NEVER, round(_GROWS * value, 4), value > _RIPPLES, number) for value, number in grown],
+                (NEVER, round(_GROWS * salience, 4), salience > _RIPPLES, ranked.id),
             )
 
     def _values(self, name: str, found: Found) -> list[float]:

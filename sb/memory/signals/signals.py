@@ -28,10 +28,9 @@ _PART = 200  # rows whose memories are read at once
 _DAY = 86_400.0
 _FADES = 0.03  # of a day, of evidence and of what is thought of another agent: brainctl's
 _UNSURE = 0.4  # mean confidence of what a search found, below which it met a gap
-_ORDINARY = 0.5  # importance of what has none
 _REPLAYED = "(SELECT * FROM record_stats WHERE replay_priority > 0)"
+_PERSPECTIVE = "estimated_belief estimated_confidence knowledge_gap confusion_risk".split()
 _EXPERTISE = "agent topic strength evidence_count accepted corrected cited brier_score last_active".split()
-_WAYS = {"forgotten": "memory recover", "quarantined": "quarantine release", "superseded": "memory revert"}
 _HERE = "place IN (SELECT value FROM json_each(?1))"
 
 
@@ -44,6 +43,11 @@ class Asked:
     about: str
     agent: str
     limit: int
+
+    @property
+    def asker(self) -> str:
+        """The name of the agent; "" for an operator, who sees what all of them did."""
+        return "" if self.brain.writer.record_writer.is_operator else self.brain.agent_id
 
     def query(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         """Rows; ?1 in the statement are the places, as JSON."""
@@ -73,10 +77,6 @@ def _affect(asked: Asked) -> list[Shown]:
     return asked.shown(told, "at", "agent", "valence", "arousal", "label")
 
 
-def _neuromodulation(asked: Asked) -> list[Shown]:
-    return [state_of(asked.brain.space, asked.places)._asdict()]
-
-
 def _expertise(asked: Asked) -> list[Shown]:
     space, now = asked.brain.space, asked.brain.space.clock.now()
     hidden, values = space.reader.left_out(asked.places)
@@ -97,32 +97,21 @@ def _expertise(asked: Asked) -> list[Shown]:
     found = []
     for (agent, topic), evidence in known.items():
         if asked.agent in ("", agent) and asked.about.lower() in topic.lower():
-            ages, (cited, accepted, corrected, squares, judged) = (
-                [max(0.0, now - row[0]) / _DAY for row in evidence],
-                [sum(row[at] for row in evidence) for at in range(1, 6)],
-            )
+            times, *columns = zip(*evidence, strict=True)
+            cited, accepted, corrected, squares, judged = map(sum, columns)
+            ages = [max(0.0, now - at) / _DAY for at in times]
             most = max(len(of) for (name, _), of in known.items() if name == agent)
             recency = sum(exp(-_FADES * days) for days in ages) / len(ages)
             holds = (1 + accepted + cited) / (1 + accepted + cited + corrected)
             strength = round(sqrt(len(ages) / most * recency) * holds, 4)
             brier = round(squares / judged, 4) if judged else None
-            row = (
-                agent,
-                topic,
-                strength,
-                len(ages),
-                accepted,
-                corrected,
-                cited,
-                brier,
-                now - min(ages) * _DAY,
-            )
-            found.append(dict(zip(_EXPERTISE, row, strict=True)))
+            counts, last = (len(ages), accepted, corrected, cited), now - min(ages) * _DAY
+            found.append(dict(zip(_EXPERTISE, (agent, topic, strength, *counts, brier, last), strict=True)))
     return sorted(found, key=lambda row: (-row["strength"], row["agent"], row["topic"]))
 
 
 def _uncertainty(asked: Asked) -> list[Shown]:
-    brain, space, former = asked.brain, asked.brain.space, "{}.former ->> '$.confidence'"
+    space, former = asked.brain.space, "{}.former ->> '$.confidence'"
     rows = asked.query(
         f"SELECT h.record, h.at, h.actor, {former.format('h')}, coalesce((SELECT {former.format('n')} FROM"
         " record_history AS n WHERE n.record = h.record AND n.id > h.id AND json_type(n.former, '$.confidence')"
@@ -131,18 +120,16 @@ def _uncertainty(asked: Asked) -> list[Shown]:
         f" AND json_type(h.former, '$.confidence') IS NOT NULL AND r.{_HERE} ORDER BY h.id DESC"
     )
     important = space.reads.kept_importance([row[0] for row in rows])
-    weighed = [
-        (*row, round((1 - (row[4] or 0.0)) * (bearing(important.get(row[0], 0)) or _ORDINARY), 4)) for row in rows
-    ]  # fmt: skip
-    changes = asked.shown(weighed, "at", "agent", "former", "confidence", "cause", "reason", "free_energy")
-    found = [row | {"reason": space.reader.mask(row["reason"])} for row in changes]
+    energy = [(1 - (row[4] or 0.0)) * (bearing(important.get(row[0], 0)) or 0.5) for row in rows]
+    rows = [(*row[:6], space.reader.mask(row[6]), round(of, 4)) for row, of in zip(rows, energy, strict=True)]
+    found = asked.shown(rows, "at", "agent", "former", "confidence", "cause", "reason", "free_energy")
     names = ("at", "agent", "query", "result_count", "avg_confidence")
     gaps = space.database.query(  # nobody but an operator reads what others asked
         "SELECT b.at, b.agent, b.query, count(a.record), avg(r.confidence) AS sure FROM broadcasts AS b"
         " LEFT JOIN access_log AS a ON a.broadcast = b.id LEFT JOIN records AS r ON r.id = a.record"
         " WHERE b.operation = 'search' AND ?1 IN ('', b.agent) AND ?2 IN ('', b.agent) AND b.id >"
         f" (SELECT max(id) FROM broadcasts) - {_AT_ONCE} GROUP BY b.id HAVING count(a.record) = 0 OR sure < {_UNSURE}",
-        (asked.agent, "" if brain.writer.record_writer.is_operator else brain.agent_id),
+        (asked.agent, asked.asker),
     )
     found += [dict(zip(names, row, strict=True)) for row in gaps]
     return sorted(found, key=lambda row: -row["at"])
@@ -156,29 +143,22 @@ def _perspectives(asked: Asked) -> list[Shown]:
     space, now, k = brain.space, brain.space.clock.now(), asked.limit
     for item in agent_knowledge(space, brain.searcher, asked.agent, asked.about, asked.places, k):
         days = 0.0 if item.told_at is None else max(0.0, now - item.told_at) / _DAY
-        believes: tuple[str | None, float | None, str | None, float]
-        if item.knows == UNKNOWN:
-            believes = None, None, item.content, 1.0
-        elif item.outdated:
-            believes = item.outdated.known, exp(-_FADES * days), item.outdated.content or "it fell", 0.6
-        else:
-            believes = item.content, exp(-_FADES * days), None, 0.1
-        names = ("estimated_belief", "estimated_confidence", "knowledge_gap", "confusion_risk")
-        found.append(shared | {"id": item.id} | dict(zip(names, believes, strict=True)))
+        sure, fell = exp(-_FADES * days), item.outdated
+        believes: tuple[Any, ...] = (item.content, sure, None, 0.1)
+        if fell or item.knows == UNKNOWN:
+            believes = (
+                (fell.known, sure, fell.content or "it fell", 0.6)
+                if fell
+                else (None, None, item.content, 1.0)
+            )
+        found.append(shared | {"id": item.id} | dict(zip(_PERSPECTIVE, believes, strict=True)))
     return sorted(found, key=lambda row: -row["confusion_risk"])
 
 
-def _listed(names: str, source: str, order: str, *more: str) -> Callable[[Asked], list[Shown]]:
-    """The rows of a table or view of records, with the way back of what can come back."""
-
-    def rows(asked: Asked) -> list[Shown]:
-        found = asked.query(
-            f"SELECT record, {names} FROM {source} WHERE {_HERE} ORDER BY {order} DESC, record LIMIT {_AT_ONCE}"
-        )
-        found = [(*row, f"sb {_WAYS[row[1]]}") for row in found] if more else found
-        return asked.shown(found, *names.split(", "), *more)
-
-    return rows
+def _listed(source: str, names: str) -> Callable[[Asked], list[Shown]]:
+    """The rows of a table or view of records, most of the first column first."""
+    sql = f"SELECT record, {names} FROM {source} WHERE {_HERE} ORDER BY 2 DESC, 1 LIMIT {_AT_ONCE}"
+    return lambda asked: asked.shown(asked.query(sql), *names.split(", "))
 
 
 def _phi(asked: Asked) -> list[Shown]:
@@ -202,24 +182,22 @@ def _phi(asked: Asked) -> list[Shown]:
 # By name: what it shows, and what computes that, the most telling first.
 SIGNALS: Mapping[str, tuple[str, Callable[[Asked], list[Shown]]]] = {
     "affect": ("valence and arousal of the newest memories", _affect),
-    "neuromodulation": ("the state of work", _neuromodulation),
+    "neuromodulation": (
+        "the state of work",
+        lambda asked: [state_of(asked.brain.space, asked.places)._asdict()],
+    ),
     "replay": (
         "how much memories mattered to the searches that found them",
-        _listed("replay_priority, ripple_tags", _REPLAYED, "replay_priority"),
+        _listed(_REPLAYED, "replay_priority, ripple_tags"),
     ),
     "expertise": ("agents by topic: what was accepted, corrected and cited", _expertise),
     "uncertainty": ("changes of confidence with their cause, and searches that met a gap", _uncertainty),
     "perspectives": ("what an agent believes of a topic, and what it lacks", _perspectives),
     "decoherence": (
         "memories in force that lost support or are contradicted",
-        _listed(
-            "coherence_syndrome, decoherence_rate, confidence", "decoherent_memories", "decoherence_rate"
-        ),
+        _listed("decoherent_memories", "decoherence_rate, coherence_syndrome, confidence"),
     ),
-    "recovery": (
-        "memories that searches do not find and that can come back",
-        _listed("state, since, cause", "recovery_candidates", "since", "way"),
-    ),
+    "recovery": ("memories that can come back", _listed("recovery_candidates", "since, state, cause, way")),
     "phi": ("the share of what agents were shown of others that they used", _phi),
 }
 
@@ -233,15 +211,9 @@ class Signals:
 
     def listed(self) -> list[Shown]:
         """Lists all signals: whether each is on, by what share it moves a hit at most, and what it shows."""
-        return [
-            {
-                "signal": name,
-                "on": self._on.get(name, False),
-                "bound": BOUND * (name in MOVING),
-                "shows": shows,
-            }
-            for name, (shows, _) in SIGNALS.items()
-        ]
+        names, on = ("signal", "on", "bound", "shows"), self._on
+        rows = [(it, on.get(it, False), BOUND * (it in MOVING), shows) for it, (shows, _) in SIGNALS.items()]
+        return [dict(zip(names, row, strict=True)) for row in rows]
 
     def show(self, name: str, *, about: str = "", of: str = "", limit: int = 20) -> list[Shown]:
         """Lists what a signal says now, the most telling first.
@@ -267,15 +239,14 @@ class Signals:
             name: of a signal; "" for all. limit: the most rows.
         """
         self._check(name or next(iter(SIGNALS)))
-        mine = "" if self._brain.writer.record_writer.is_operator else self._brain.agent_id
-        names = ("at", "signal", "agent", "former", "current", "cause")
+        asked, names = self._asked(limit=limit), ("at", "signal", "agent", "former", "current", "cause")
         rows = self._brain.space.database.query(
-            f"SELECT record, {', '.join(names)} FROM signal_log"
+            "SELECT record, at, signal, agent, former, current, cause FROM signal_log"
             " WHERE ?1 IN ('', signal) AND ?2 IN ('', agent) ORDER BY id DESC",
-            (name, mine),
+            (name, asked.asker),
         )
         found = [dict(zip(names, row[1:], strict=True)) for row in rows if row[0] is None]
-        found += self._asked(limit=limit).shown([row for row in rows if row[0] is not None], *names)
+        found += asked.shown([row for row in rows if row[0] is not None], *names)
         return sorted(found, key=lambda row: -row["at"])[:limit]
 
     def _asked(self, about: str = "", agent: str = "", limit: int = 0) -> Asked:
