@@ -463,7 +463,7 @@ def test_the_command_lists_shows_and_logs(sb: CommandLine, home: Any) -> None:
     sb("init", "--yes")
     sb("memory", "remember", "the release was a terrible disaster", "--agent", "ada")
     listed = sb("memory", "signals", "list", "--json").json["items"]
-    assert [(item["signal"], item["on"]) for item in listed] == [(name, False) for name in SIGNALS]
+    assert [(item["signal"], item["enabled"]) for item in listed] == [(name, False) for name in SIGNALS]
     assert {item["signal"]: item["bound"] for item in listed if item["bound"]} == dict.fromkeys(
         moves.MOVING, BOUND
     )

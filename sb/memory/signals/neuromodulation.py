@@ -40,7 +40,7 @@ class State(NamedTuple):
     temporal_lambda: float
 
     def recency(self, age_s: float) -> float:
-        """How much more, or less, a memory of that age counts than in a normal state; from -1 to 1."""
+        """The weight of a memory of that age, less its weight in a normal state; from -1 to 1."""
         days = max(0.0, age_s) / 86_400.0
         return exp(-self.temporal_lambda * days) - exp(-DECAY[NORMAL] * days)
 

@@ -20,9 +20,9 @@ from sb.memory.signals.neuromodulation import state_of
 from sb.store.records.reads import LOAD, ORIENT
 
 if TYPE_CHECKING:
-    from sb.memory.reads import Reads
+    from sb.memory.operations import Operations
 
-Shown = dict[str, Any]
+Fields = dict[str, Any]
 _AT_ONCE = 5_000  # of the newest records, changes or reads, that are looked at
 _PART = 200  # rows whose memories are read at once
 _DAY = 86_400.0
@@ -38,7 +38,7 @@ _HERE = "place IN (SELECT value FROM json_each(?1))"
 class Asked:
     """A question to a signal; `places` are those that the agent sees, and `agent` is whom it is about, or ""."""
 
-    brain: Reads
+    brain: Operations
     places: Sequence[int]
     about: str
     agent: str
@@ -53,9 +53,9 @@ class Asked:
         """Rows; ?1 in the statement are the places, as JSON."""
         return self.brain.space.database.query(sql, (orjson.dumps(list(self.places)).decode(), *values))
 
-    def shown(self, rows: Sequence[Sequence[Any]], *names: str) -> list[Shown]:
+    def visible(self, rows: Sequence[Sequence[Any]], *names: str) -> list[Fields]:
         """Rows by name, as many as are asked for, each with the memory of its first column; those that may be read."""
-        space, found = self.brain.space, list[Shown]()
+        space, found = self.brain.space, list[Fields]()
         for part in (rows[at : at + _PART] for at in range(0, len(rows), _PART) if len(found) < self.limit):
             known = space.records.rows(list({row[0] for row in part}))
             read = {row["id"]: row for row in readable(space, list(known), self.places)}
@@ -67,17 +67,17 @@ class Asked:
         return found
 
 
-def _affect(asked: Asked) -> list[Shown]:
+def _affect(asked: Asked) -> list[Fields]:
     rows = asked.query(
         f"SELECT id, created_at, agent, text FROM records WHERE {_HERE} AND state = 'active'"
         f" AND id > (SELECT max(id) FROM records) - {_AT_ONCE} ORDER BY id DESC"
     )
     felt = [(*row[:3], affect(row[3])) for row in rows]
     told = [(*row, *of, of.label) for *row, of in felt if of.arousal]
-    return asked.shown(told, "at", "agent", "valence", "arousal", "label")
+    return asked.visible(told, "at", "agent", "valence", "arousal", "label")
 
 
-def _expertise(asked: Asked) -> list[Shown]:
+def _expertise(asked: Asked) -> list[Fields]:
     space, now = asked.brain.space, asked.brain.space.clock.now()
     hidden, values = space.reader.left_out(asked.places)
     right = "(e.kind = 'confirmed')"
@@ -110,7 +110,7 @@ def _expertise(asked: Asked) -> list[Shown]:
     return sorted(found, key=lambda row: (-row["strength"], row["agent"], row["topic"]))
 
 
-def _uncertainty(asked: Asked) -> list[Shown]:
+def _uncertainty(asked: Asked) -> list[Fields]:
     space, former = asked.brain.space, "{}.former ->> '$.confidence'"
     rows = asked.query(
         f"SELECT h.record, h.at, h.actor, {former.format('h')}, coalesce((SELECT {former.format('n')} FROM"
@@ -122,7 +122,7 @@ def _uncertainty(asked: Asked) -> list[Shown]:
     important = space.reads.kept_importance([row[0] for row in rows])
     energy = [(1 - (row[4] or 0.0)) * (bearing(important.get(row[0], 0)) or 0.5) for row in rows]
     rows = [(*row[:6], space.reader.mask(row[6]), round(of, 4)) for row, of in zip(rows, energy, strict=True)]
-    found = asked.shown(rows, "at", "agent", "former", "confidence", "cause", "reason", "free_energy")
+    found = asked.visible(rows, "at", "agent", "former", "confidence", "cause", "reason", "free_energy")
     names = ("at", "agent", "query", "result_count", "avg_confidence")
     gaps = space.database.query(  # nobody but an operator reads what others asked
         "SELECT b.at, b.agent, b.query, count(a.record), avg(r.confidence) AS sure FROM broadcasts AS b"
@@ -135,10 +135,10 @@ def _uncertainty(asked: Asked) -> list[Shown]:
     return sorted(found, key=lambda row: -row["at"])
 
 
-def _perspectives(asked: Asked) -> list[Shown]:
+def _perspectives(asked: Asked) -> list[Fields]:
     if not asked.agent or not asked.about:
         raise UsageError("perspectives needs a topic and an agent", "give both --about and --of")
-    brain, found = asked.brain, list[Shown]()
+    brain, found = asked.brain, list[Fields]()
     shared = {"observer": brain.agent_id, "subject": asked.agent, "topic": asked.about}
     space, now, k = brain.space, brain.space.clock.now(), asked.limit
     for item in agent_knowledge(space, brain.searcher, asked.agent, asked.about, asked.places, k):
@@ -155,13 +155,13 @@ def _perspectives(asked: Asked) -> list[Shown]:
     return sorted(found, key=lambda row: -row["confusion_risk"])
 
 
-def _listed(source: str, names: str) -> Callable[[Asked], list[Shown]]:
+def _listed(source: str, names: str) -> Callable[[Asked], list[Fields]]:
     """The rows of a table or view of records, most of the first column first."""
     sql = f"SELECT record, {names} FROM {source} WHERE {_HERE} ORDER BY 2 DESC, 1 LIMIT {_AT_ONCE}"
-    return lambda asked: asked.shown(asked.query(sql), *names.split(", "))
+    return lambda asked: asked.visible(asked.query(sql), *names.split(", "))
 
 
-def _phi(asked: Asked) -> list[Shown]:
+def _phi(asked: Asked) -> list[Fields]:
     """Integration of the agents: the share of what one was shown of others that it then asked for, or made something of."""
     now = asked.brain.space.clock.now()
     rows = asked.query(
@@ -180,7 +180,7 @@ def _phi(asked: Asked) -> list[Shown]:
 
 
 # By name: what it shows, and what computes that, the most telling first.
-SIGNALS: Mapping[str, tuple[str, Callable[[Asked], list[Shown]]]] = {
+SIGNALS: Mapping[str, tuple[str, Callable[[Asked], list[Fields]]]] = {
     "affect": ("valence and arousal of the newest memories", _affect),
     "neuromodulation": (
         "the state of work",
@@ -205,17 +205,17 @@ SIGNALS: Mapping[str, tuple[str, Callable[[Asked], list[Shown]]]] = {
 class Signals:
     """The signals as one agent may see them."""
 
-    def __init__(self, brain: Reads) -> None:
+    def __init__(self, brain: Operations) -> None:
         self._brain = brain
         self._on = brain.space.settings.signals
 
-    def listed(self) -> list[Shown]:
+    def listed(self) -> list[Fields]:
         """Lists all signals: whether each is on, by what share it moves a hit at most, and what it shows."""
-        names, on = ("signal", "on", "bound", "shows"), self._on
+        names, on = ("signal", "enabled", "bound", "shows"), self._on
         rows = [(it, on.get(it, False), BOUND * (it in MOVING), shows) for it, (shows, _) in SIGNALS.items()]
         return [dict(zip(names, row, strict=True)) for row in rows]
 
-    def show(self, name: str, *, about: str = "", of: str = "", limit: int = 20) -> list[Shown]:
+    def show(self, name: str, *, about: str = "", of: str = "", limit: int = 20) -> list[Fields]:
         """Lists what a signal says now, the most telling first.
 
         Args:
@@ -232,7 +232,7 @@ class Signals:
         self._brain.space.reader.note_denied()
         return found[:limit]
 
-    def log(self, name: str = "", limit: int = 20) -> list[Shown]:
+    def log(self, name: str = "", limit: int = 20) -> list[Fields]:
         """Lists what signals changed, the newest first: an operator sees all of it, an agent its own searches.
 
         Args:
@@ -246,7 +246,7 @@ class Signals:
             (name, asked.asker),
         )
         found = [dict(zip(names, row[1:], strict=True)) for row in rows if row[0] is None]
-        found += asked.shown([row for row in rows if row[0] is not None], *names)
+        found += asked.visible([row for row in rows if row[0] is not None], *names)
         return sorted(found, key=lambda row: -row["at"])[:limit]
 
     def _asked(self, about: str = "", agent: str = "", limit: int = 0) -> Asked:

@@ -1,0 +1,41 @@
+"""Saboteurs of agents' runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sb.agent.agentic import AgenticRuntime
+from sb.kernel.execution.output_guard import OutputGate
+from sb.kernel.run_context import RunBudget
+from tests.harness.saboteurs import breaks
+
+
+@breaks("HA-18")
+@breaks("HA-26")
+def a_dry_run_calls_tools(patch: pytest.MonkeyPatch) -> None:
+    run = AgenticRuntime.run
+
+    def wet(runtime: AgenticRuntime, goal: str, ctx: Any, **more: Any) -> Any:
+        dry = ctx.metadata.pop("dry_run", False)
+        record = run(runtime, goal, ctx, **more)
+        ctx.metadata["dry_run"] = dry
+        return record
+
+    patch.setattr(AgenticRuntime, "run", wet)
+
+
+@breaks("HA-26")
+def a_budget_never_ends(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(RunBudget, "remaining_tool_calls", lambda budget: 1)
+
+
+@breaks("HA-18")
+def a_critic_that_raises_has_passed_it(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(AgenticRuntime, "_judged", lambda runtime, record, ctx: record)
+
+
+@breaks("HA-18")
+def the_gate_lets_keys_out(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(OutputGate, "gated", lambda gate, value, ctx: (value, []))
