@@ -49,7 +49,7 @@ def traced(brain: Brain, work: Callable[[], object]) -> list[str]:
     return found
 
 
-def shown(brain: Brain, name: str, **more: Any) -> list[dict[str, Any]]:
+def show(brain: Brain, name: str, **more: Any) -> list[dict[str, Any]]:
     return brain.signals.show(name, **more)
 
 
@@ -89,7 +89,7 @@ def test_switches_that_are_off_cost_no_statement(agents: Agents, operation: str)
     off, shows, moving = made
     assert off == shows
     assert len(off) > 3
-    assert not any("signal_log" in one or "replay" in one for one in off)
+    assert not any("signal_log" in statement or "replay" in statement for statement in off)
     assert (len(moving) > len(off)) == (operation == "search")
 
 
@@ -107,7 +107,7 @@ def test_nothing_is_loaded_while_every_switch_is_off() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_signal_that_is_off_says_how_to_switch_it_on(agents: Agents, name: str) -> None:
     with pytest.raises(UsageError, match=f"{name} is off"):
-        shown(agents.brain(), name)
+        show(agents.brain(), name)
 
 
 # Affect
@@ -234,9 +234,9 @@ def test_the_newest_events_tell_the_state(agents: Agents, events: list[tuple[str
     brain = agents.brain("ada", scope=PROJECT)
     for text, kind in events:
         brain.log(text, kind)
-    assert [row["state"] for row in shown(brain, "neuromodulation")] == [state]
+    assert [row["state"] for row in show(brain, "neuromodulation")] == [state]
     agents.clock.time += DAY  # and it ends
-    assert [row["state"] for row in shown(brain, "neuromodulation")] == ["normal"]
+    assert [row["state"] for row in show(brain, "neuromodulation")] == ["normal"]
 
 
 def test_an_incident_prefers_what_is_new_and_its_begin_and_end_are_logged(agents: Agents) -> None:
@@ -272,7 +272,7 @@ def test_retrieval_adds_to_replay_priority_by_salience_up_to_ten(agents: Agents)
     brain.get(idle)
     with brain.database.write() as execute:
         brain.space.reads.fold(execute)
-    rows = {row["id"]: row for row in shown(brain, "replay")}
+    rows = {row["id"]: row for row in show(brain, "replay")}
     assert set(rows) == {sure, unsure}
     assert rows[sure]["replay_priority"] == pytest.approx(0.09, abs=0.02)
     assert rows[sure]["replay_priority"] > rows[unsure]["replay_priority"] > 0
@@ -281,7 +281,7 @@ def test_retrieval_adds_to_replay_priority_by_salience_up_to_ten(agents: Agents)
     assert [times for times, _ in before.values()] == [1]  # it is counted once as a read
     agents.tamper("UPDATE record_stats SET replay_priority = 9.99")
     brain.search("gateway port")
-    assert max(row["replay_priority"] for row in shown(brain, "replay")) == 10
+    assert max(row["replay_priority"] for row in show(brain, "replay")) == 10
 
 
 def test_the_log_keeps_its_newest_rows(agents: Agents, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -310,11 +310,11 @@ def test_memories_that_lost_support_or_are_contradicted_are_decoherent(agents: A
         agents.brain(agent, scope=PROJECT).remember(f"the staging port is {port}", claim="staging · port")
         for agent, port in (("ada", 8080), ("bob", 9090))
     ]
-    assert {row["id"] for row in shown(brain, "decoherence")} == set(ports)
+    assert {row["id"] for row in show(brain, "decoherence")} == set(ports)
     brain.forget(sources[1])  # forgotten is not said to be false
-    assert made not in {row["id"] for row in shown(brain, "decoherence")}
+    assert made not in {row["id"] for row in show(brain, "decoherence")}
     agents.tamper("UPDATE records SET state = 'superseded' WHERE uid = ?", sources[0])
-    rows = {row["id"]: row for row in shown(brain, "decoherence")}
+    rows = {row["id"]: row for row in show(brain, "decoherence")}
     assert (rows[made]["coherence_syndrome"], rows[made]["decoherence_rate"]) == ("unsupported", 0.5)
     assert rows[ports[0]]["coherence_syndrome"] == rows[ports[1]]["coherence_syndrome"] == "contradicted"
     assert sources[0] not in rows
@@ -324,19 +324,19 @@ def test_what_can_come_back_is_listed_with_the_way(agents: Agents) -> None:
     switch(agents, "recovery")
     brain = agents.brain("ada", scope=PROJECT)
     forgotten, old = brain.remember("the limit is 100 requests"), brain.remember("the gateway port is 8080")
-    kept = brain.remember("invoices are due in May")
+    stays = brain.remember("invoices are due in May")
     brain.forget(forgotten, "old")
     brain.correct(old, "the gateway port is 9090", "moved")
-    held = brain.remember("a page said that the sky is green", source_type="web-page")
-    rows = {row["id"]: row for row in shown(brain, "recovery")}
-    assert kept not in rows
+    untrusted = brain.remember("a page said that the sky is green", source_type="web-page")
+    rows = {row["id"]: row for row in show(brain, "recovery")}
+    assert stays not in rows
     assert (rows[forgotten]["way"], rows[forgotten]["cause"]) == ("sb memory recover", "forget")
     assert rows[old]["way"] == "sb memory revert"
-    everything = {row["id"]: row for row in shown(agents.person(), "recovery")}
-    assert everything[held]["way"] == "sb quarantine release"
-    assert held not in rows or "sky" not in rows[held]["content"]
+    everything = {row["id"]: row for row in show(agents.person(), "recovery")}
+    assert everything[untrusted]["way"] == "sb quarantine release"
+    assert untrusted not in rows or "sky" not in rows[untrusted]["content"]
     brain.recover(forgotten)
-    assert forgotten not in {row["id"] for row in shown(brain, "recovery")}
+    assert forgotten not in {row["id"] for row in show(brain, "recovery")}
 
 
 def test_expertise_counts_what_was_accepted_corrected_and_cited(agents: Agents) -> None:
@@ -347,14 +347,14 @@ def test_expertise_counts_what_was_accepted_corrected_and_cited(agents: Agents) 
     bob.confirm(good)
     ada.refute(bad)
     bob.remember("the proxy forwards to 8080", category="integration", derived_from=[good])
-    rows = {(row["agent"], row["topic"]): row for row in shown(ada, "expertise", about="integration")}
+    rows = {(row["agent"], row["topic"]): row for row in show(ada, "expertise", about="integration")}
     first, second = rows["ada", "integration"], rows["bob", "integration"]
     assert (first["accepted"], first["corrected"], first["cited"], first["evidence_count"]) == (1, 0, 1, 1)
     assert (second["accepted"], second["corrected"], second["evidence_count"]) == (0, 1, 2)
     assert first["strength"] > second["strength"]
     assert first["brier_score"] == pytest.approx(0.04)
     assert second["brier_score"] == pytest.approx(0.64)
-    assert {row["topic"] for row in shown(ada, "expertise", of="bob")} == {"integration", "shop"}
+    assert {row["topic"] for row in show(ada, "expertise", of="bob")} == {"integration", "shop"}
 
 
 def test_a_change_of_confidence_and_a_search_that_met_a_gap_are_uncertainty(agents: Agents) -> None:
@@ -364,15 +364,15 @@ def test_a_change_of_confidence_and_a_search_that_met_a_gap_are_uncertainty(agen
     agents.brain("bob", scope=PROJECT).refute(fact, "it does not")
     ada.search("who repairs the coffee machine upstairs")
     ada.search("gateway port")
-    changes = [row for row in shown(ada, "uncertainty") if "former" in row]
+    changes = [row for row in show(ada, "uncertainty") if "former" in row]
     assert [(row["id"], row["former"], row["agent"]) for row in changes] == [(fact, 0.8, "bob")]
     assert changes[0]["confidence"] < 0.8
     assert changes[0]["free_energy"] == pytest.approx(0.5 * (1 - changes[0]["confidence"]), abs=1e-4)
     assert (changes[0]["cause"], changes[0]["reason"]) == ("refuted", "it does not")
-    gaps = [row["query"] for row in shown(ada, "uncertainty") if "query" in row]
+    gaps = [row["query"] for row in show(ada, "uncertainty") if "query" in row]
     assert gaps == ["who repairs the coffee machine upstairs"]
-    assert not any("query" in row for row in shown(agents.brain("eve", scope=PROJECT), "uncertainty"))
-    assert any("query" in row for row in shown(agents.person(), "uncertainty", of="ada"))
+    assert not any("query" in row for row in show(agents.brain("eve", scope=PROJECT), "uncertainty"))
+    assert any("query" in row for row in show(agents.person(), "uncertainty", of="ada"))
 
 
 def test_perspectives_say_what_another_agent_believes_and_lacks(agents: Agents) -> None:
@@ -384,7 +384,7 @@ def test_perspectives_say_what_another_agent_believes_and_lacks(agents: Agents) 
     agents.clock.time += 10 * DAY
 
     def about(agent: str) -> dict[str, tuple[Any, ...]]:
-        rows = shown(ada, "perspectives", about="port of the gateway", of=agent)
+        rows = show(ada, "perspectives", about="port of the gateway", of=agent)
         assert {(row["observer"], row["subject"]) for row in rows} == {("ada", agent)}
         names = ("estimated_belief", "knowledge_gap", "confusion_risk")
         return {row["id"]: tuple(row[name] for name in names) for row in rows}
@@ -395,7 +395,7 @@ def test_perspectives_say_what_another_agent_believes_and_lacks(agents: Agents) 
     assert later
     assert about("bob")[port] == ("the port of the gateway is 8080", "the port of the gateway is 9090", 0.6)
     with pytest.raises(UsageError, match="needs a topic and an agent"):
-        shown(ada, "perspectives", about="ports")
+        show(ada, "perspectives", about="ports")
 
 
 def test_phi_is_the_share_of_what_was_shown_that_was_used(agents: Agents) -> None:
@@ -404,14 +404,14 @@ def test_phi_is_the_share_of_what_was_shown_that_was_used(agents: Agents) -> Non
     facts = [ada.remember(text) for text in ("the gateway listens on 8080", "invoices are due in May")]
     bob = agents.brain("bob", scope=PROJECT)
     bob.orient()
-    [row] = shown(bob, "phi")
+    [row] = show(bob, "phi")
     assert (row["phi_org"], row["broadcast_count"], row["agent_pair_count"]) == (0.0, 2, 1)
     bob.get(facts[0])
-    assert shown(bob, "phi")[0]["phi_org"] == 0.5
+    assert show(bob, "phi")[0]["phi_org"] == 0.5
     bob.remember("reminders go out in April", derived_from=[facts[1]])
-    assert shown(bob, "phi")[0]["phi_org"] == 1.0
+    assert show(bob, "phi")[0]["phi_org"] == 1.0
     agents.clock.time += 2 * DAY
-    assert shown(bob, "phi")[0]["broadcast_count"] == 0
+    assert show(bob, "phi")[0]["broadcast_count"] == 0
 
 
 # Who may read what
@@ -433,7 +433,7 @@ def test_no_signal_shows_what_another_agent_keeps_for_itself(agents: Agents, nam
         gone = ada.remember(f"a horrible mistake, {private}", private=private, category="lesson")
         ada.forget(gone)
         agents.tamper("UPDATE records SET state = 'superseded' WHERE uid = ?", secret)
-    mine, others = (str(shown(agents.brain(agent, scope=PROJECT), name)) for agent in ("ada", "eve"))
+    mine, others = (str(show(agents.brain(agent, scope=PROJECT), name)) for agent in ("ada", "eve"))
     if name != "expertise":
         assert "True" in mine
         assert "False" in others

@@ -62,8 +62,8 @@ class Asked:
             for number, *values in part:
                 if number in read and self.agent in ("", read[number]["agent"]) and len(found) < self.limit:
                     memory = space.memory(read[number])
-                    told = {"id": memory.id, "content": shorten(memory.title, 160)}
-                    found.append(dict(zip(names, values, strict=True)) | told)
+                    named = {"id": memory.id, "content": shorten(memory.title, 160)}
+                    found.append(dict(zip(names, values, strict=True)) | named)
         return found
 
 
@@ -73,8 +73,8 @@ def _affect(asked: Asked) -> list[Fields]:
         f" AND id > (SELECT max(id) FROM records) - {_AT_ONCE} ORDER BY id DESC"
     )
     felt = [(*row[:3], affect(row[3])) for row in rows]
-    told = [(*row, *of, of.label) for *row, of in felt if of.arousal]
-    return asked.visible(told, "at", "agent", "valence", "arousal", "label")
+    rows = [(*row, *of, of.label) for *row, of in felt if of.arousal]
+    return asked.visible(rows, "at", "agent", "valence", "arousal", "label")
 
 
 def _expertise(asked: Asked) -> list[Fields]:
@@ -145,12 +145,10 @@ def _perspectives(asked: Asked) -> list[Fields]:
         days = 0.0 if item.told_at is None else max(0.0, now - item.told_at) / _DAY
         sure, fell = exp(-_FADES * days), item.outdated
         believes: tuple[Any, ...] = (item.content, sure, None, 0.1)
-        if fell or item.knows == UNKNOWN:
-            believes = (
-                (fell.known, sure, fell.content or "it fell", 0.6)
-                if fell
-                else (None, None, item.content, 1.0)
-            )
+        if item.knows == UNKNOWN:
+            believes = (None, None, item.content, 1.0)
+        elif fell:
+            believes = (fell.known, sure, fell.content or "it fell", 0.6)
         found.append(shared | {"id": item.id} | dict(zip(_PERSPECTIVE, believes, strict=True)))
     return sorted(found, key=lambda row: -row["confusion_risk"])
 
