@@ -38,7 +38,7 @@ WITH_JSON = {
 BELIEF = "--agent scribe --from"
 Look = Callable[[], Any]
 
-HELD = "memory:\n  scopes: {'team:held': {personal_data: escalate, retention: 1s}}\n"
+HELD = "memory:\n  scopes: {'team:held': {personal_data: escalate, retention: 1s}}\n  signals: {expertise: true}\n"
 
 
 def documents(done: Outcome) -> list[Any]:
@@ -354,6 +354,8 @@ def memories(sb: Session) -> None:
     side = sb(f"memory conflicts show {conflict}")["sides"][0]["id"]
     sb(f"memory conflicts resolve {conflict} {side} --reason asked")
     sb(f"memory conflicts revert {conflict} --reason rumour")
+    for view in ("list", "show expertise", "log"):
+        sb(f"memory signals {view}")
     sb("memory fading")
     sb("memory knows scribe 'which database'")
     base = sb("memory remember 'the vendor answers on Fridays' --agent scribe --force")["id"]

@@ -121,6 +121,7 @@ VALUES: Mapping[str, st.SearchStrategy[Any]] = {
     "memory.planning_floor": one_of("0", "0.6", "1"),
     "memory.interference": one_of("0", "3", "20"),
     "memory.spreading": one_of("0", "0.3", "1"),
+    "memory.signals": one_of("{affect: true}", "{affect: false, phi: true}"),
     "memory.salience": one_of("{trust: 4}"),
     "memory.scopes": st.dictionaries(
         one_of("*", "project:*", "*:a", "p*:a", "project:a", "global"),
