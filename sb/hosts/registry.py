@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 # What is known of each host, in modules of its folder: add a host here.
 #   hooks: it calls `sb hook`; its events.py reads them. settings: `sb uninstall` and `sb doctor` know its settings.py.
 #   transcripts: its transcripts.py has a READER (else UNREAD, which says why not). prompts: that one also tells what was
-#   asked and answered. servers: its servers.py says where it names its MCP servers.
-#   run: `sb run` starts it, with the files of its running.py.
+#   asked and answered. servers: server_files.py says where it names its MCP servers.
+#   run: `sb run` starts it, with the files that running.yaml lists.
 _KNOWN = {
     "claude-code": "hooks settings transcripts prompts servers run",
     "claude-desktop": "settings",
