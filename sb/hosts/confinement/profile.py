@@ -17,8 +17,9 @@ from sb.config.home import Home
 from sb.hosts.confinement import no_links
 from sb.hosts.confinement.needs import FETCHED_PROGRAMS, Need, caches
 from sb.hosts.confinement.repositories import Repository, repository_of
+from sb.shell.places import tables
 from sb.shell.places.guarded import Guarded
-from sb.shell.places.sensitive import HOST_PROGRAMS, HOST_SETTINGS, decisive_paths
+from sb.shell.places.sensitive import HOST_SETTINGS, decisive_paths
 
 MOST_SIBLINGS = 500  # entries of a folder that stay read-only one by one beside an approved path
 _MOST_WORKTREES = 50
@@ -31,7 +32,7 @@ _WORK_IN_SETTINGS = (".claude/worktrees",)
 def _project_settings() -> tuple[str, ...]:
     """Patterns of hosts' settings at the root of a project, folders whole."""
     patterns = dict[str, None]()
-    for setting in (*HOST_SETTINGS, *(tuple(name.split("/")) for name in HOST_PROGRAMS)):
+    for setting in (*HOST_SETTINGS, *(tuple(name.split("/")) for name in tables.HOST_PROGRAMS)):
         head = setting[0]
         if head in _SHARED_FOLDERS:
             patterns["/".join(setting[:2])] = None
