@@ -91,7 +91,7 @@ def _known_as(place: str, known: str) -> Iterator[tuple[str, str]]:
         if os.path.isfile(place) and _is_secret(known):
             yield os.path.realpath(place), known
         return
-    names = _names(place)
+    names = names_in(place)
     secret = [name for name in names if _is_secret(os.path.join(known, name))]
     if names and len(secret) == len(names):
         yield os.path.realpath(place), known
@@ -155,13 +155,14 @@ def _files(place: str) -> Iterator[str]:
         yield place
         return
     names = [name for name, _ in secrets_inside(place)]
-    if len(names) == len(_names(place)):
+    if len(names) == len(names_in(place)):
         yield place
     else:
         yield from (os.path.join(place, name) for name in names)
 
 
-def _names(folder: str) -> list[str]:
+def names_in(folder: str) -> list[str]:
+    """The entries of a folder; none where it cannot be listed."""
     try:
         return os.listdir(folder)
     except OSError:
@@ -186,7 +187,7 @@ class _Listing:
         entries = self._entries.get(folder)
         if entries is None:
             entries = self._entries[folder] = {}
-            for name in _names(folder):
+            for name in names_in(folder):
                 entries.setdefault(name.casefold(), []).append(name)
         return entries
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from sb.base.values.frozen import frozen
 from sb.config.home import Home
 from sb.hosts.confinement import no_links
+from sb.hosts.confinement.credentials import names_in
 from sb.hosts.confinement.needs import FETCHED_PROGRAMS, Need, caches
 from sb.hosts.confinement.repositories import Repository, repository_of
 from sb.shell.places import tables
@@ -445,7 +446,7 @@ def _settings_in(root: str) -> Iterator[str]:
 
 def settings_at(root: str) -> Iterator[str]:
     """The existing settings of hosts at the root of a project, links included; case does not count."""
-    names = _names(root)
+    names = names_in(root)
     for pattern in PROJECT_SETTINGS:
         head, _, tail = pattern.partition("/")
         for name in names:
@@ -455,14 +456,7 @@ def settings_at(root: str) -> Iterator[str]:
             if not tail:
                 yield path
             else:
-                yield from (os.path.join(path, item) for item in _names(path) if item.casefold() == tail)
-
-
-def _names(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except OSError:
-        return []
+                yield from (os.path.join(path, item) for item in names_in(path) if item.casefold() == tail)
 
 
 def _between(root: str, path: str) -> Iterator[str]:

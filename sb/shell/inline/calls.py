@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sb.shell.handlers.sql import sql
 from sb.shell.inline import tables
 from sb.shell.inline.effects import Effects, unknown_code
-from sb.shell.parsing.words import BRACKET, QUESTION, STAR, UNKNOWN, compiled, is_literal
+from sb.shell.parsing.words import FROM_GLOB, UNKNOWN, compiled, is_literal
 from sb.shell.programs.rules import DESTROY, QUIET, Finding
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ LONGEST = 64 << 10  # characters of code that are searched
 _MOST_CALLS = 200
 _LONGEST_CALL = 4096  # characters of one call's arguments that are read
 _MOST_JOINED = 8  # times that neighbours are joined
-_GLOB = str.maketrans({"*": STAR, "?": QUESTION, "[": BRACKET})
 
 
 class _Language(NamedTuple):
@@ -214,7 +213,7 @@ class _Search:
         if not texts and compiled(_SPACE).sub("", rest):
             texts = [UNKNOWN]
         elif texts and compiled(r"^\s*\(?\s*(?:glob|Dir|<)").search(rest):
-            texts = [text.translate(_GLOB) for text in texts]
+            texts = [text.translate(FROM_GLOB) for text in texts]
         return texts, rest
 
     def _end(self, at: int) -> int:
