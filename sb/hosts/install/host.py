@@ -197,16 +197,16 @@ class Host:
     def handler(self, event: str, wanted: Wanted) -> dict[str, Any]:
         """The handler of an event."""
         gate = event in self.gates
-        values = {
-            "@wrapper": str(wanted.wrapper),
-            "@args": wanted.args(self.name, gate),
-            "@command": wanted.command(self.name, gate),
-            "@guarded": wanted.command_if_there(self.name, gate),
-            "@seconds": TIMEOUT_S,
-            "@milliseconds": TIMEOUT_S * 1000,
+        made: dict[Any, Callable[[], Any]] = {
+            "@wrapper": lambda: str(wanted.wrapper),
+            "@args": lambda: wanted.args(self.name, gate),
+            "@command": lambda: wanted.command(self.name, gate),
+            "@guarded": lambda: wanted.command_if_there(self.name, gate),
+            "@seconds": lambda: TIMEOUT_S,
+            "@milliseconds": lambda: TIMEOUT_S * 1000,
         }
         entry = {**self.entry, **(self.closed if gate else {})}
-        return {key: values.get(value, value) for key, value in entry.items()}
+        return {key: made[value]() if value in made else value for key, value in entry.items()}
 
     def layout(self, wanted: Wanted) -> Layout:
         """The layout of the file; our entries include those that any other choice would have written."""
