@@ -7,6 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from sb.base.shipped import shipped_table
+
 COMMON_EXITS = (0, 1, 2, 70, 130)
 _DATABASE = (3,)  # of every command that does not say otherwise
 
@@ -14,9 +16,7 @@ _DATABASE = (3,)  # of every command that does not say otherwise
 @cache
 def declaration() -> dict[str, Any]:
     """The types and commands of interface.yaml."""
-    import yaml
-
-    declared: dict[str, Any] = yaml.load(_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    declared: dict[str, Any] = shipped_table(__file__, "interface.yaml")
     return declared
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -17,82 +18,10 @@ from typer._click import exceptions as click  # typer exports no error but BadPa
 from sb.base.text import nearest, plain, shorten
 from sb.errors import ExitCode, UsageError
 
-# What people type for a command, the likeliest first. Below a group only that group's own count, if it has any.
+_LINES = Path(__file__).with_name("synonyms.txt").read_text(encoding="utf-8").splitlines()
 SYNONYMS = {
-    "accept": ("approvals approve", "suggestions accept"),
-    "add": (
-        "memory remember",
-        "operator add",
-        "stack create",
-        "incident open",
-        "checkpoint save",
-        "trust set",
-    ),
-    "agents": ("status", "kernel runs", "agent charter list"),
-    "allow": ("approvals approve", "runtime-guard approve-contract"),
-    "approve": ("approvals approve",),
-    "approval": ("approvals list",),
-    "block": ("kill", "approvals deny"),
-    "check": ("doctor", "config check", "log verify", "kernel policy check"),
-    "connect": ("install",),
-    "context": ("memory orient", "entity load", "stack load"),
-    "create": ("init", "stack create", "memory remember", "incident open", "operator init"),
-    "delete": ("memory forget", "memory erase", "operator revoke", "log prune"),
-    "deny": ("approvals deny",),
-    "diff": ("undo --diff", "checkpoint diff", "runtime-guard mismatches"),
-    "disconnect": ("uninstall",),
-    "edit": ("memory remember", "config show"),
-    "enroll": ("operator init", "operator add"),
-    "eval": ("agent eval",),
-    "evals": ("agent eval",),
-    "events": ("log tail",),
-    "find": ("memory search", "entity search", "stack search"),
-    "get": ("memory show", "config show", "log show", "approvals show"),
-    "graph": ("memory graph",),
-    "health": ("doctor",),
-    "history": ("log tail", "memory history"),
-    "keys": ("operator list",),
-    "list": ("approvals list", "memory search", "log tail", "kernel tools", "runtime-guard tools"),
-    "ls": ("approvals list", "memory search", "log tail", "operator list"),
-    "logs": ("log tail",),
-    "new": ("stack create", "memory remember", "incident open"),
-    "pending": ("approvals list",),
-    "policy": ("kernel policy check", "kernel policy explain"),
-    "query": ("memory search",),
-    "recall": ("memory search",),
-    "reject": ("approvals deny", "suggestions dismiss", "recovery dismiss"),
-    "remove": ("memory forget", "uninstall", "operator revoke"),
-    "requests": ("approvals list",),
-    "restore": ("undo", "checkpoint restore", "memory recover"),
-    "resume": ("kill --lift", "memory resume"),
-    "revert": ("undo", "checkpoint restore"),
-    "rm": ("memory forget", "operator revoke"),
-    "rollback": ("undo", "checkpoint restore"),
-    "rules": ("kernel policy check",),
-    "runs": ("kernel runs",),
-    "save": ("memory remember", "checkpoint save", "backup"),
-    "search": ("memory search",),
-    "sessions": ("kernel runs",),
-    "set": ("trust set", "config show"),
-    "settings": ("config show",),
-    "setup": ("init", "install"),
-    "show": ("approvals show", "log show", "memory show", "config show"),
-    "start": ("init", "console"),
-    "stop": ("kill",),
-    "store": ("memory remember",),
-    "test": ("doctor", "agent eval", "harness audit"),
-    "tools": ("kernel tools", "runtime-guard tools"),
-    "tui": ("console",),
-    "ui": ("console",),
-    "undo": ("undo", "memory recover"),
-    "unkill": ("kill --lift",),
-    "update": ("migrate", "memory remember", "operator rotate"),
-    "upgrade": ("migrate",),
-    "users": ("operator list",),
-    "version": ("--version",),
-    "view": ("approvals show", "log show", "memory show"),
-    "web": ("console --web",),
-    "write": ("memory remember",),
+    word: tuple(commands.split(", "))
+    for word, _, commands in (line.partition(": ") for line in _LINES if not line.startswith("#"))
 }
 # What shows the thing that an id names, by the id's kind.
 OF_IDS = {

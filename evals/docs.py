@@ -14,6 +14,7 @@ import typer
 from sb.commands.topics import TOPICS
 from sb.screens.actions import key_table
 
+from evals.constants import TABLES, compiled
 from evals.output_schemas import output_schemas
 from evals.packs import PROGRAM_TABLE, TABLE, program_table, table
 from evals.secret_table import TABLE as SECRETS
@@ -107,6 +108,7 @@ def files() -> dict[Path, str]:
         TABLE: table(),
         PROGRAM_TABLE: program_table(),
         SECRETS: secret_table(),
+        **{source.with_suffix(".py"): compiled(source) for source in TABLES},
         console: between(console, "keys", key_table()),
         configuration: between(
             configuration,

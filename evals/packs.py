@@ -87,8 +87,3 @@ def _grouped(values: Mapping[str, V]) -> tuple[tuple[V, str], ...]:
     for key, value in values.items():
         found.setdefault(value, []).append(key)
     return tuple((value, "|".join(keys)) for value, keys in found.items())
-
-
-if __name__ == "__main__":
-    TABLE.write_text(table(), encoding="utf-8")
-    PROGRAM_TABLE.write_text(program_table(), encoding="utf-8")

@@ -10,88 +10,20 @@ import random
 import re
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from sb.base.classification import classify
 
 _SLOT = re.compile(r"\[\[(\w+)\]\]")
 _SERIAL = "CFGHJKLMNPRTVWXYZ0123456789"
 _EACH = 5
-TEXTS = {
-    "fit": """
-Personalausweis: [[de_card]]
-Ausweisnummer [[de_card_checked]], gültig bis 2031
-her identity card has the number [[de_card]]
-Reisepass Nr. [[de_passport]] liegt bei
-my passport number is [[us_passport]]
-Passport: [[gb_passport]], issued in Leeds
-passeport n° [[fr_passport]]
-driving licence [[gb_licence]]
-Führerschein [[de_licence]] der Klasse B
-driver's license number: [[us_licence]]
-[[mrz_passport]]
-scan says [[mrz_card]] on the back
-{"passport_no": "[[us_passport]]", "country": "US"}
-pasaporte [[es_passport]] de Lucía
-""",
-    "judge": """
-Die Perso-Nummer von Frau Braun lautet [[de_card]].
-Personalausweisnummer: [[de_card_checked]]
-Ausweis-Nr.: [[de_card]] / ausgestellt in Bonn
-ID card no. [[de_card_checked]] (Germany)
-Reisepassnummer [[de_passport]]
-Pass-Nr. [[de_passport]], Stadt Köln
-He lost his passport ([[us_passport]]) in Rome
-Passport No: [[us_passport_letter]]
-UK passport [[gb_passport]] expires in May
-passport_number=[[gb_passport]]
-Numéro de passeport : [[fr_passport]]
-número de pasaporte [[es_passport]]
-passaporto n. [[it_passport]]
-paspoortnummer [[nl_passport]]
-DVLA driver number [[gb_licence]]
-her licence is [[gb_licence]], from 2019
-Führerscheinnummer: [[de_licence]]
-Fahrerlaubnis [[de_licence]] vom Landratsamt
-California driver license [[us_licence]]
-driving license no [[us_licence]] on file
-P<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<\\n[[mrz_passport]]
-MRZ: [[mrz_passport]]
-[[mrz_card]]
-| name | passport | \\n | Grace | [[us_passport]] |
-""",
-}
-NOTHING = {
-    "fit": """
-the passport office opens at 0900 and closes at 1700
-passport.js 0.7.0 was released, commit 8f3e21a
-Der Personalausweis ist vom 12.03.2021
-pass the number 123456789 to the function
-driver version 535.104.05 is installed
-a driving licence costs 43.40 euros since 2024
-order L01X00T47 was shipped
-the ID card printer HID1500 is broken
-passport photos are 35 x 45 mm, 600 dpi
-""",
-    "judge": """
-Passport strategy OAuth2 v1.7.0 needs node 18
-the passport scheme began in 2004, with 27000 people
-Ausweispflicht gilt seit dem 01.11.2010
-ID card readers of the series ACR122U are in room 4012
-her driver (nvidia 550.54.14) crashed
-licence GPL-3.0-or-later, copyright 2019-2024
-driver license costs $38.00 in 2025, see page 112
-a driving test takes 40 minutes; call after 10:30
-Reisepass: siehe Anlage 3, Seite 17
-license key XK4T2-99PLM-20231 of the editor
-software license 20240117-A was renewed
-passport control took 45 minutes at gate B42
-if (a<b && b<<2) return 0x1F << 24;
-<<<<<<< HEAD 1234567 ======= >>>>>>> 89abcdef
-the driver's log: 2024-05-01 120000 km
-pass -n 123456789 to skip the header
-identity card design 2.0 of 1 August 2021
-""",
-}
+_SECTIONS = re.findall(
+    r"(?m)^# (\w+) (\w+)\n((?:(?!# ).*\n)*)",
+    Path(__file__).with_name("documents.txt").read_text(encoding="utf-8"),
+)
+TEXTS, NOTHING = (
+    {half: lines for kind, half, lines in _SECTIONS if kind == wanted} for wanted in ("numbers", "nothing")
+)
 
 
 def main(half: str) -> None:

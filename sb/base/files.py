@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from sb.base.sources import SYSTEM_IDS
 
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @contextmanager
@@ -35,7 +35,7 @@ def atomic_file(
     """
     partial = path.with_name(unfinished or f".{path.name}@{SYSTEM_IDS.token(8)}")
     try:
-        handle = os.open(partial, _NEW, mode)
+        handle = os.open(partial, NEW_FILE, mode)
     except ValueError as error:  # a name that no file can have
         raise OSError(errno.EINVAL, str(error)) from None
     try:

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from sb.hosts.transcripts import TranscriptReader
 
 # What is known of each host, in modules of its folder: add a host here.
-#   hooks: it calls `sb hook`; its events.py reads them. settings: `sb uninstall` and `sb doctor` know its settings.py.
+#   hooks: it calls `sb hook`; its events.py reads them. settings: install/settings.yaml describes them.
 #   transcripts: its transcripts.py has a READER (else UNREAD, which says why not). prompts: that one also tells what was
-#   asked and answered. servers: its servers.py says where it names its MCP servers.
-#   run: `sb run` starts it, with the files of its running.py.
+#   asked and answered. servers: server_files.py says where it names its MCP servers.
+#   run: `sb run` starts it, with the files that running.yaml lists.
 _KNOWN = {
     "claude-code": "hooks settings transcripts prompts servers run",
     "claude-desktop": "settings",
@@ -82,7 +82,9 @@ def host_settings(name: str) -> Host:
     if name not in WITH_SETTINGS:
         suggestion = nearest(name, WITH_SETTINGS)
         raise NotFoundError(f"no host {plain(name, one_line=True)}{suggestion}", ", ".join(WITH_SETTINGS))
-    return cast("Host", import_module(f"sb.hosts.{name.replace('-', '_')}.settings").HOST)
+    from sb.hosts.install.known_hosts import known_host
+
+    return known_host(name)
 
 
 def transcript_reader(name: str) -> TranscriptReader:

@@ -19,11 +19,11 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from glob import escape as glob_escape
 from glob import glob
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from sb.base.repository import project_folder
+from sb.base.shipped import shipped_table
 from sb.base.sources import Clock
 from sb.base.text import nearest, plain
 from sb.base.values.frozen import frozen
@@ -66,17 +66,7 @@ _SIGNALLED = 128  # and the number of the signal, as shells have it
 
 @frozen
 class HostFiles:
-    """Files of the user's home that a host's program needs; paths are below it.
-
-    Args:
-        programs: its names on PATH. folder: of its state, unless the variable names another.
-        closed: what stays as it is in that folder: folders end with a slash, the rest are patterns of paths in it.
-        logins: files that it may read, and renew where they lie in its folder.
-        copies: files of which a run has its own copy, that ends with it.
-        more: further folders of its state, made where they are missing.
-        unpacked: what the program makes when it first runs in a home, outside of its state.
-        settings: a variable with settings as JSON, and those that a run adds.
-    """
+    """Files of the user's home that a host's program needs, as `running.yaml` has them."""
 
     programs: tuple[str, ...]
     folder: str
@@ -122,9 +112,11 @@ def files_of(host: str) -> HostFiles:
     if host not in WITH_RUN:
         known = ", ".join(WITH_RUN)
         raise UsageError(f"no host {plain(host, one_line=True)!r} to run{nearest(host, WITH_RUN)}", known)
-    files = import_module(f"sb.hosts.{host.replace('-', '_')}.running").FILES
-    assert isinstance(files, HostFiles)
-    return files
+    record: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value
+        for key, value in shipped_table(__file__, "running.yaml")[host].items()
+    }
+    return HostFiles(**record)
 
 
 class HostRun:

@@ -7,10 +7,8 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 from sb.base.secrets.redaction import one_line, redact
 from sb.base.values.canonical import NotCanonical, canonical_bytes, digest
@@ -24,13 +22,6 @@ _DIGITS = 16  # of a digest
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")  # what hosts replace by "_" in a server's name
 
 
-class Source(NamedTuple):
-    """A table of servers: the file and the keys that lead to it."""
-
-    file: Path
-    keys: tuple[str, ...]
-
-
 def configured_servers(host: str, env: Mapping[str, str], cwd: Path) -> list[Server]:
     """The servers that a host's settings name for a folder; what cannot be read names none.
 
@@ -39,10 +30,11 @@ def configured_servers(host: str, env: Mapping[str, str], cwd: Path) -> list[Ser
     if host not in WITH_SERVERS:
         return []
     from sb.hosts.install.host import Places
+    from sb.hosts.server_files import sources
 
     found: dict[str, list[Any]] = {}
     documents: dict[Path, Any] = {}
-    for source in _of_host(host).sources(Places(env, cwd)):
+    for source in sources(host, Places(env, cwd)):
         if source.file not in documents:
             documents[source.file] = _document(source.file)
         for name, entry in _entries(documents[source.file], source.keys):
@@ -53,10 +45,11 @@ def configured_servers(host: str, env: Mapping[str, str], cwd: Path) -> list[Ser
 def own_server_commands(host: str, env: Mapping[str, str], cwd: Path) -> list[list[str]]:
     """The commands of servers in the user's own settings, not in a project's, which agents may have written."""
     from sb.hosts.install.host import Places
+    from sb.hosts.server_files import sources
 
     places = Places(env, cwd)
     commands: list[list[str]] = []
-    for source in _of_host(host).sources(places):
+    for source in sources(host, places):
         if source.file.is_relative_to(places.project):
             continue
         for _, entry in _entries(_document(source.file), source.keys):
@@ -68,7 +61,9 @@ def own_server_commands(host: str, env: Mapping[str, str], cwd: Path) -> list[li
 
 def built_in_servers(host: str) -> list[Server]:
     """The servers that come with a host, whose configuration nobody can see."""
-    return [Server(name) for name in getattr(_of_host(host), "BUILT_IN", ())] if host in WITH_SERVERS else []
+    from sb.hosts.server_files import BUILT_IN
+
+    return [Server(name) for name in BUILT_IN.get(host, ())]
 
 
 def mcp_named(call: NativeCall, server: Server) -> NativeCall:
@@ -103,10 +98,6 @@ def _is_of(call: NativeCall, name: str) -> bool:
     if call.separator and not call.tool.startswith("mcp_"):
         return call.tool.startswith(_spelled(name) + call.separator)
     return call.tool.startswith((f"mcp__{_spelled(name)}__", f"mcp_{_spelled(name)}_"))
-
-
-def _of_host(host: str) -> ModuleType:
-    return import_module(f"sb.hosts.{host.replace('-', '_')}.servers")
 
 
 def _spelled(name: str) -> str:

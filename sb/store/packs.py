@@ -27,7 +27,7 @@ from sb.store.pack_scan import CannotKeep, Scan, TooMuch
 __all__ = ["CannotKeep", "Entry", "Pack", "PackStore", "Size", "SnapshotStoreFull", "TooMuch"]
 
 DAY_S = 86_400.0
-_KEY = re.compile(r"[a-z0-9_-][a-z0-9_.-]{0,199}")  # no leading dot: those names are unfinished files
+KEY = re.compile(r"[a-z0-9_-][a-z0-9_.-]{0,199}")  # no leading dot: those names are unfinished files
 _SUFFIX = ".pack"
 _LOCK, _USAGE, _EXPIRED = ".lock", ".usage", ".expired"
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -318,10 +318,7 @@ class PackStore:
         )
 
     def _path(self, key: str) -> Path:
-        if not _KEY.fullmatch(key):
-            raise UsageError(
-                f"{key!r} is no valid snapshot key", "use [a-z0-9_.-]+, without a dot at the start"
-            )
+        require_key(key)
         return self.folder / f"{key}{_SUFFIX}"
 
     def _identities(self) -> frozenset[tuple[int, int]]:
@@ -480,6 +477,12 @@ class PackStore:
                         "another process holds the snapshot store", "repeat the call later"
                     ) from None
                 self._clock.sleep(0.005)
+
+
+def require_key(key: str) -> None:
+    """Refuse a key that is no plain name; raises UsageError."""
+    if not KEY.fullmatch(key):
+        raise UsageError(f"{key!r} is no valid snapshot key", "use [a-z0-9_.-]+, without a dot at the start")
 
 
 def _unwritable(error: OSError) -> CannotKeep:

@@ -13,13 +13,12 @@ from typing import NamedTuple
 
 from sb.base.sources import SYSTEM_CLOCK, Clock
 from sb.base.text import human_bytes
-from sb.errors import NotFoundError, SBError, UsageError
+from sb.errors import NotFoundError, SBError
 from sb.store.pack_file import ABSENT, FILE, Entry
-from sb.store.packs import PackStore, Size, TooMuch
+from sb.store.packs import PackStore, Size, TooMuch, require_key
 
 GIB = 1 << 30
 PACKS = "packs"  # the folder of the packs
-_KEY = re.compile(r"[a-z0-9_-][a-z0-9_.-]{0,199}")
 _HEADER = re.compile(rb"sb-kept 1 (none|0[0-7]{3})\n")
 _HEADER_BYTES = 15
 
@@ -180,10 +179,7 @@ class SnapshotStore:
 
     def _load(self, key: str) -> tuple[int | None, bytes]:
         """Permission bits and content, as an earlier version wrote them; bits of None record that there was no file."""
-        if not _KEY.fullmatch(key):
-            raise UsageError(
-                f"{key!r} is no valid snapshot key", "use [a-z0-9_.-]+, without a dot at the start"
-            )
+        require_key(key)
         try:
             raw = (self.folder / key).read_bytes()
         except (FileNotFoundError, IsADirectoryError):

@@ -15,6 +15,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from hashlib import sha256
 from typing import Any, Self
 
+from sb.base.files import NEW_FILE
 from sb.base.text import counted
 from sb.base.values.frozen import frozen
 from sb.errors import NotFoundError
@@ -29,7 +30,6 @@ from sb.tools.folders import FOLDER as OPEN_FOLDER
 from sb.tools.folders import Folder, open_component
 from sb.tools.roots import Roots
 
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _OF_EXTRA = 0o444  # as git leaves its objects
 _KINDS = {FILE: "file", LINK: "symbolic link", FOLDER: "folder"}
 _WRITABLE = 0o300
@@ -467,7 +467,7 @@ def _linked(folder: Folder, temporary: str, name: str, path: str) -> bool:
 
 def _write(folder: Folder, name: str, entry: Entry, reader: PackReader) -> None:
     content = reader.content(entry)
-    handle = os.open(name, _NEW, 0o600, dir_fd=folder.fd)
+    handle = os.open(name, NEW_FILE, 0o600, dir_fd=folder.fd)
     try:
         view = memoryview(content)
         while view:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
 
+from sb.base.classification import tables
 from sb.base.classification.findings import NATIONAL_ID, Finding
 from sb.base.classification.words import any_word, around, names_a_thing
 from sb.base.values.frozen import frozen
@@ -21,94 +22,16 @@ _COMMON = (
 
 @frozen
 class _Scheme:
-    """One country's number.
-
-    Args:
-        check: the module of stdnum that checks it, or one of the functions below.
-        alone: forms that need no words beside them, 9 for a digit and A for a letter. named: those that do.
-        words: what it is called, as an expression in lower case.
-    """
+    """One country's number, as `tables.yaml` describes it."""
 
     name: str
     check: str
-    alone: tuple[str, ...]
-    named: tuple[str, ...]
     words: str
+    alone: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
 
 
-def _scheme(name: str, check: str, alone: str, named: str, words: str) -> _Scheme:
-    return _Scheme(
-        name, check, tuple(alone.split("|") if alone else ()), tuple(named.split("|") if named else ()), words
-    )
-
-
-_N8, _N9, _N10, _N11, _N12, _N13 = ("9" * length for length in range(8, 14))
-_SCHEMES = (
-    _scheme("us_ssn", "us.ssn", "999-99-9999", f"{_N9}|999 99 9999|999.99.9999", r"ssn|social(?: security)?|soc sec"),
-    _scheme("us_itin", "us.itin", "999-99-9999", f"{_N9}|999 99 9999", r"itin|taxpayer"),
-    _scheme("gb_nino", "_gb_nino", "AA999999A|AA 99 99 99 A|AA 999999 A|AA-99-99-99-A", "", r"nino|ni number"),
-    _scheme("gb_nhs", "gb.nhs", "", f"{_N10}|999 999 9999|999-999-9999", r"nhs"),
-    _scheme("ca_sin", "ca.sin", "", f"{_N9}|999 999 999|999-999-999", r"sin|nas|social insurance"),
-    _scheme("de_tax", "de.idnr", "", f"{_N11}|99 999 999 999|99/999/999/999", r"steuer\S*|idnr|tin|steuerliche"),
-    _scheme("de_pension", "_de_pension", "99999999A999|99 999999 A 999", "", r"rentenversicherung\S*|sozialversicherung\S*"),
-    _scheme("fr_nir", "fr.nir", f"9 99 99 99 999 999 99|{'9' * 15}|{_N13} 99|9 99 99 9A 999 999 99|999999A99999999|9.99.99.99.999.999.99|9-99-99-99-999-999-99", "", r"nir|s[ée]curit[ée] sociale|insee"),
-    _scheme("es_dni", "es.dni", f"{_N8}A|{_N8}-A|99.999.999-A|{_N8} A", "", r"dni|nif"),
-    _scheme("es_nie", "es.nie", "A9999999A|A-9999999-A|A9999999-A", "", r"nie"),
-    _scheme("it_cf", "it.codicefiscale", "AAAAAA99A99A999A|AAA AAA 99A99 A999A", "", r"codice fiscale"),
-    _scheme("nl_bsn", "nl.bsn", "", f"{_N9}|9999.99.999|999 999 999|{_N8}|9999 99 999", r"bsn|burgerservicenummer|sofi\S*"),
-    _scheme("be_nn", "be.nn", "99.99.99-999.99|99.99.99-999-99", f"{_N11}|99 99 99 999 99", r"rijksregister\S*|nationa\S*|insz|niss|registre"),
-    _scheme("se_personnummer", "se.personnummer", "99999999-9999|999999+9999", f"999999-9999|{_N10}|{_N12}", r"personnummer|personnr|personal number"),
-    _scheme("fi_hetu", "fi.hetu", "999999-9999|999999-999A|999999A999A|999999A9999|999999+999A|999999+9999", "", r"hetu|henkil\S*"),
-    _scheme("no_fnr", "no.fodselsnummer", "999999 99999", _N11, r"f[øo]dselsnummer|fnr|personnummer|d-nummer"),
-    _scheme("dk_cpr", "dk.cpr", "", f"999999-9999|{_N10}|999999 9999", r"cpr\S*|personnummer"),
-    _scheme("is_kt", "is_.kennitala", "", f"999999-9999|{_N10}", r"kennitala|kt"),
-    _scheme("pl_pesel", "pl.pesel", "", _N11, r"pesel\S*"),
-    _scheme("cz_rc", "cz.rc", "999999/9999|999999/999", f"{_N10}|{_N9}", r"rodn[ée]\S*|birth number|rč|rc"),
-    _scheme("ro_cnp", "ro.cnp", "", _N13, r"cnp\S*|numeric personal"),
-    _scheme("bg_egn", "bg.egn", "", _N10, r"egn|егн"),
-    _scheme("hr_oib", "hr.oib", "", _N11, r"oib\S*"),
-    _scheme("si_emso", "si.emso", "", _N13, r"em[šs]o|jmbg|матични|јмбг"),
-    _scheme("ee_ik", "ee.ik", "", _N11, r"isikukood\S*|personal code"),
-    _scheme("lt_ak", "lt.asmens", "", _N11, r"asmens\S*|personal code"),
-    _scheme("lv_pk", "_lv_pk", "", f"999999-99999|{_N11}", r"personas\S*|personal code"),
-    _scheme("gr_amka", "gr.amka", "", _N11, r"amka|αμκα"),
-    _scheme("pt_nif", "pt.nif", "", f"{_N9}|999 999 999", r"nif|contribuinte"),
-    _scheme("pt_cc", "pt.cc", "", "999999999AA9|99999999 9 AA9|99999999-9-AA9", r"cart[ãa]o de cidad\S*|cc"),
-    _scheme("ie_pps", "ie.pps", "9999999AA", "9999999A", r"pps\S*|personal public"),
-    _scheme("at_vnr", "at.vnr", "", f"9999 999999|{_N10}|9999-999999", r"svnr|sv-nummer|sozialversicherung\S*|versicherungsnummer"),
-    _scheme("ch_ahv", "ch.ssn", f"999.9999.9999.99|{_N13}|999 9999 9999 99", "", r"ahv\S*|avs"),
-    _scheme("tr_tckn", "tr.tckimlik", "", f"{_N11}|999 999 999 99", r"t\.?c\.?|kimlik\S*|tckn"),
-    _scheme("il_id", "il.idnr", "", f"{_N9}|{_N8}-9|9-{_N8[:-1]}-9", r"teudat\S*|israeli?|mispar zehut|ת\"ז|תז"),
-    _scheme("in_aadhaar", "in_.aadhaar", "9999 9999 9999|9999-9999-9999", _N12, r"aadhaa?r|uidai|uid"),
-    _scheme("in_pan", "in_.pan", "AAAAA9999A", "", r"pan"),
-    _scheme("cn_ric", "cn.ric", f"{'9' * 18}|{'9' * 17}A", "", r"身份证\S*|resident"),
-    _scheme("jp_mynumber", "jp.in_", "", f"{_N12}|9999 9999 9999|9999-9999-9999", r"my number|マイナンバー\S*|個人番号\S*"),
-    _scheme("kr_rrn", "kr.rrn", "999999-9999999", _N13, r"rrn|주민\S*|resident"),
-    _scheme("tw_id", "_tw_id", "", "A999999999", r"taiwan\w*|身分證\S*|統一編號"),
-    _scheme("hk_id", "_hk_id", "A999999(9)|A999999(A)|AA999999(9)", "A9999999|A999999A", r"hkid|hong kong"),
-    _scheme("sg_nric", "_sg_nric", "A9999999A", "", r"nric|fin"),
-    _scheme("my_nric", "my.nric", "999999-99-9999", _N12, r"mykad|nric|ic|kad pengenalan"),
-    _scheme("th_pin", "th.pin", "9-9999-99999-99-9|9 9999 99999 99 9", _N13, r"thai\w*|บัตร\S*|เลข\S*"),
-    _scheme("id_nik", "id.nik", "", "9" * 16, r"nik|ktp"),
-    _scheme("pk_cnic", "pk.cnic", "99999-9999999-9", _N13, r"cnic|nadra"),
-    _scheme("au_tfn", "au.tfn", "", f"{_N9}|{_N8}|999 999 999|99 999 999", r"tfn|tax file"),
-    _scheme("au_medicare", "_au_medicare", "", f"{_N10}|9999 99999 9|9999-99999-9", r"medicare"),
-    _scheme("nz_ird", "nz.ird", "", f"{_N9}|{_N8}|999-999-999|99-999-999", r"ird"),
-    _scheme("br_cpf", "br.cpf", "999.999.999-99", f"{_N11}|999 999 999 99|999999999-99", r"cpf|cadastro"),
-    _scheme("mx_curp", "mx.curp", "AAAA999999AAAAAA99|AAAA999999AAAAAAA9|AAAA999999AAAAAA9A", "", r"curp"),
-    _scheme("mx_rfc", "mx.rfc", "", "AAAA999999AAA|AAAA999999AA9|AAAA999999A99|AAAA9999999A9|AAAA999999999|AAAA9999999AA|AAAA99999999A|AAAA999999A9A", r"rfc"),
-    _scheme("ar_cuit", "ar.cuit", "99-99999999-9", _N11, r"cuit|cuil"),
-    _scheme("ar_dni", "ar.dni", "", "99.999.999|9.999.999|99999999", r"dni|documento"),
-    _scheme("cl_rut", "cl.rut", "99.999.999-9|99.999.999-A|9.999.999-9|9.999.999-A", f"{_N8}-9|{_N8}-A|9999999-9|9999999-A", r"rut|run"),
-    _scheme("pe_cui", "pe.cui", "", f"{_N8}-9|{_N8}-A|{_N9}|99999999", r"dni|cui"),
-    _scheme("ec_ci", "ec.ci", "", f"{_N10}|999999999-9", r"c[ée]dula|ecuador\w*"),
-    _scheme("do_cedula", "do.cedula", "", f"999-9999999-9|{_N11}", r"c[ée]dula"),
-    _scheme("za_id", "za.idnr", "999999 9999 99 9", f"{_N13}|999999 9999 999", r"id|south africa\w*|rsa id|sa id"),
-    _scheme("ru_snils", "_ru_snils", "999-999-999 99|999-999-999-99", _N11, r"snils|снилс"),
-    _scheme("ru_inn", "ru.inn", "", _N12, r"inn|инн"),
-    _scheme("ua_rntrc", "ua.rntrc", "", _N10, r"рнокпп|rntrc|tax number|іпн"),
-    _scheme("eg_nid", "eg.tn", "", "999-999-999", r"egypt\w*"),
-)  # fmt: skip
+_SCHEMES = tuple(_Scheme(name, **fields) for name, fields in tables.NATIONAL_IDS.items())
 _BY_FORM: dict[str, list[tuple[_Scheme, bool]]] = {}  # and whether the form needs words
 for _one in _SCHEMES:
     for _form in _one.alone:

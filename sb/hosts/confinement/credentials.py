@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from glob import glob
 
+from sb.hosts.confinement import tables
 from sb.shell.credentials.files import PRIVATE, secret_path, secret_patterns, secrets_inside
 from sb.shell.credentials.files import glob as fits
 from sb.shell.places.sensitive import folded
@@ -46,53 +47,7 @@ def names_logins_only(path: str) -> bool:
         return False
 
 
-# Variables that name a file with credentials, and its usual place below the home.
-_FILES = {
-    "ANSIBLE_VAULT_PASSWORD_FILE": ".vault_pass",
-    "AWS_CONFIG_FILE": ".aws/config",
-    "AWS_SHARED_CREDENTIALS_FILE": ".aws/credentials",
-    "AWS_WEB_IDENTITY_TOKEN_FILE": ".aws/token",
-    "BOTO_CONFIG": ".boto",
-    "CLOUDSDK_AUTH_CREDENTIAL_FILE_OVERRIDE": ".config/gcloud/application_default_credentials.json",
-    "CONDARC": ".condarc",
-    "GOOGLE_APPLICATION_CREDENTIALS": ".config/gcloud/application_default_credentials.json",
-    "HELM_REGISTRY_CONFIG": ".config/helm/registry/config.json",
-    "HF_TOKEN_PATH": ".cache/huggingface/token",
-    "KUBECONFIG": ".kube/config",
-    "NETRC": ".netrc",
-    "NPM_CONFIG_USERCONFIG": ".npmrc",
-    "npm_config_userconfig": ".npmrc",
-    "PGPASSFILE": ".pgpass",
-    "PGSERVICEFILE": ".pg_service.conf",
-    "PIP_CONFIG_FILE": ".config/pip/pip.conf",
-    "REGISTRY_AUTH_FILE": ".config/containers/auth.json",
-    "SOPS_AGE_KEY_FILE": ".config/sops/age/keys.txt",
-    "TF_CLI_CONFIG_FILE": ".terraformrc",
-    "WGETRC": ".wgetrc",
-}
 _LISTS = frozenset(("KUBECONFIG",))  # of several files
-# Variables that name a folder, and the one below the home that it stands for: what is a credential there is one here.
-_FOLDERS = {
-    "AZURE_CONFIG_DIR": ".azure",
-    "BUNDLE_USER_HOME": ".bundle",
-    "CARGO_HOME": ".cargo",
-    "CLOUDSDK_CONFIG": ".config/gcloud",
-    "COMPOSER_HOME": ".config/composer",
-    "CURL_HOME": "",
-    "DOCKER_CONFIG": ".docker",
-    "FLY_CONFIG_DIR": ".fly",
-    "GH_CONFIG_DIR": ".config/gh",
-    "GLAB_CONFIG_DIR": ".config/glab-cli",
-    "GNUPGHOME": ".gnupg",
-    "GRADLE_USER_HOME": ".gradle",
-    "HELM_CONFIG_HOME": ".config/helm",
-    "HF_HOME": ".cache/huggingface",
-    "PASSWORD_STORE_DIR": ".password-store",
-    "PULUMI_HOME": ".pulumi",
-    "XDG_CACHE_HOME": ".cache",
-    "XDG_CONFIG_HOME": ".config",
-    "XDG_DATA_HOME": ".local/share",
-}
 
 
 def moved_credentials(home: str, env: Mapping[str, str]) -> dict[str, str]:
@@ -102,12 +57,12 @@ def moved_credentials(home: str, env: Mapping[str, str]) -> dict[str, str]:
         home: absolute, of the user. env: of the host.
     """
     real, found = os.path.realpath(home), dict[str, str]()
-    for variable, usual in _FILES.items():
+    for variable, usual in tables.CREDENTIAL_FILES.items():
         value = env.get(variable, "")
         for path in value.split(os.pathsep) if variable in _LISTS else [value]:
             if os.path.isabs(path) and os.path.isfile(path):
                 found[os.path.realpath(path)] = os.path.join(real, usual)
-    for variable, usual in _FOLDERS.items():
+    for variable, usual in tables.CREDENTIAL_FOLDERS.items():
         folder = os.path.realpath(env.get(variable) or "/")
         place = os.path.join(real, usual) if usual else real
         around_home = f"{real}/".startswith(f"{folder.rstrip('/')}/")
@@ -136,7 +91,7 @@ def _known_as(place: str, known: str) -> Iterator[tuple[str, str]]:
         if os.path.isfile(place) and _is_secret(known):
             yield os.path.realpath(place), known
         return
-    names = _names(place)
+    names = names_in(place)
     secret = [name for name in names if _is_secret(os.path.join(known, name))]
     if names and len(secret) == len(names):
         yield os.path.realpath(place), known
@@ -200,13 +155,14 @@ def _files(place: str) -> Iterator[str]:
         yield place
         return
     names = [name for name, _ in secrets_inside(place)]
-    if len(names) == len(_names(place)):
+    if len(names) == len(names_in(place)):
         yield place
     else:
         yield from (os.path.join(place, name) for name in names)
 
 
-def _names(folder: str) -> list[str]:
+def names_in(folder: str) -> list[str]:
+    """The entries of a folder; none where it cannot be listed."""
     try:
         return os.listdir(folder)
     except OSError:
@@ -231,7 +187,7 @@ class _Listing:
         entries = self._entries.get(folder)
         if entries is None:
             entries = self._entries[folder] = {}
-            for name in _names(folder):
+            for name in names_in(folder):
                 entries.setdefault(name.casefold(), []).append(name)
         return entries
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from sb.hosts.confinement import bubblewrap, landlock, processes, seatbelt
 from sb.hosts.confinement.profile import Profile
 
 _MISSING = "no engine is installed (bubblewrap, Landlock with landlockpy, or sandbox-exec)"
-_BOOT = Path("/proc/sys/kernel/random/boot_id")
 # A probe may be killed or run out of time on a busy system, so a fault is tried again; the rarer, the longer it took.
 _AGAIN_S, _AGAIN_TIMES = 60.0, 30.0
 
@@ -188,7 +186,13 @@ def choose(candidates: Candidates, folder: Path, now: float) -> dict[str, Any]:
         )
     lasts = max(_AGAIN_S, _AGAIN_TIMES * (time.monotonic() - began)) if faults else None
     stamps = [_stamp(kind, program) for kind, program in candidates]
-    return {**asdict(engine), "stamp": stamps, "boot": _boot(), "tried_at": now, "lasts_s": lasts}
+    return {
+        **asdict(engine),
+        "stamp": stamps,
+        "boot": processes.boot_id(""),
+        "tried_at": now,
+        "lasts_s": lasts,
+    }
 
 
 def is_lost(before: Mapping[str, Any], after: Mapping[str, Any], names: Sequence[str]) -> bool:
@@ -215,11 +219,4 @@ def _stamp(kind: EngineKind, program: str) -> list[Any]:
         facts: list[Any] = [status.st_ino, status.st_size, status.st_mtime_ns]
     except OSError:
         facts = []
-    return [kind.name, program, *facts, _boot(), os.getuid(), *kind.marks()]
-
-
-def _boot() -> str:
-    """The start of the system; "" where it does not tell."""
-    with suppress(OSError):
-        return _BOOT.read_text(encoding="utf-8").strip()
-    return ""
+    return [kind.name, program, *facts, processes.boot_id(""), os.getuid(), *kind.marks()]

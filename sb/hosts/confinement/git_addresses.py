@@ -6,32 +6,18 @@ import re
 import shlex
 from collections.abc import Collection, Iterator, Sequence
 
+from sb.hosts.confinement import tables
 from sb.shell.places.this_machine import is_this_machine
 
 # Of other schemes git runs `git-remote-SCHEME`, wherever it finds it; of a path, the hooks of what is there.
 _ADDRESS = re.compile(r"(?:https?|ssh|git|git\+ssh|ssh\+git|ftps?)://[^\s]+|[^-/\s:.][^/\s:]*:(?!:|//)\S*")
 _REMOTE_NAME = re.compile(r"[\w][\w.-]*")
-_FLAGS = frozenset(
-    "quiet verbose progress no-progress set-upstream tags no-tags follow-tags force force-with-lease force-if-includes no-verify "
-    "verify all prune no-prune prune-tags rebase no-rebase ff ff-only no-ff autostash no-autostash dry-run delete mirror heads refs "
-    "branches exit-code symref get-url unshallow single-branch no-single-branch edit no-edit commit no-commit squash no-squash stat "
-    "no-stat atomic no-atomic porcelain bare no-checkout no-recurse-submodules allow-unrelated-histories ipv4 ipv6 signoff no-signoff "
-    "update-shallow thin no-thin keep append init recursive remote merge checkout".split()
+_FLAGS, _WITH_VALUE, _REACH, _OF_REMOTE, _OF_SUBMODULE, _OF_LFS, _IN_ALIASES = (
+    frozenset(tables.GIT[name].split())
+    for name in ("flags", "valued", "reach", "of_remote", "of_submodule", "of_lfs", "in_aliases")
 )
-_WITH_VALUE = frozenset("depth deepen branch jobs shallow-since shallow-exclude filter sort".split())
 _SHORT_FLAGS = re.compile(r"-[qvfnatpd46r]+")
 _SHORT_WITH_VALUE = ("-b", "-j")
-_REACH = frozenset("push fetch pull ls-remote".split())
-# Of `git remote`, `git submodule` and `git lfs`, what runs nothing that is named in the line.
-_OF_REMOTE = frozenset("show update prune get-url remove rm rename set-head set-branches".split())
-_OF_SUBMODULE = frozenset("update init status sync summary".split())
-_OF_LFS = frozenset("pull push fetch ls-files track untrack status".split())
-
-# Aliases that people set: subcommands that start nothing by an option, with options that only shape what they print or do.
-_IN_ALIASES = frozenset(
-    "add blame branch checkout cherry-pick commit describe diff log merge mv reflog reset restore rev-parse rm shortlog show "
-    "stash status switch tag".split()
-)
 _ALIAS_OPTION = re.compile(
     r"-[A-Za-z0-9]{1,6}|--(?:graph|oneline|decorate|all|abbrev\S*|stat|shortstat|cached|staged|amend|no-edit|short|branch|name-only|"
     r"name-status|hard|soft|mixed|ff-only|no-ff|topo-order|date-order|color|word-diff|patch|follow|first-parent|show-toplevel|"

@@ -1,5 +1,6 @@
 """Needs of programs inside a confined call: credentials, sockets, caches, or a place outside of confinement.
 
+The rows are in `tables.yaml`.
 A line gets these when it uses that program and no other; where it sends something, its text is judged. Paths are below
 the user's home. Caches are filled by every confined call; what runs from them is run by builds of the person, too.
 """
@@ -10,6 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from sb.hosts.confinement import tables
 from sb.hosts.confinement.git_addresses import added_remotes, reaches_only
 from sb.hosts.confinement.harmless_options import has_harmless_options
 from sb.hosts.confinement.plain_lines import is_plain, reads_no_file
@@ -57,136 +59,14 @@ class Need(NamedTuple):
     public: str = ""
 
 
-_CLOUD = (
-    ".aws",
-    ".config/gcloud",
-    ".azure",
-    ".kube",
-    ".terraformrc",
-    ".terraform.d",
-    ".pulumi",
-    ".config/doctl",
-)
-_CLUSTER = (".kube", ".aws", ".config/gcloud", ".azure", ".config/helm")
-_NODE = (".npmrc", ".yarnrc.yml")
-# What reaches a registry: a project's own `.npmrc` may name a proxy for it.
-_OF_REGISTRY = "install i in ci add update up upgrade uninstall remove rm publish pack exec x create init dedupe rebuild link ln clean-install view info show v whoami search audit outdated login adduser logout token team owner access dist-tag deprecate profile org"
-_PUBLIC = "install i in ci add update up upgrade uninstall remove rm pack exec x create init dedupe rebuild link ln clean-install view info show v search audit outdated dlx"
-# Lists and descriptions of a cloud: nouns, a verb, names, and options that choose what is printed.
-_LISTS = r"(?:[a-z][a-z-]*\0){1,5}(?:list|describe|show|get|read)(?:\0(?![-@])[^\0]+)*(?:\0(?:--(?:format|filter|project|region|zone|location|limit|freshness|sort-by|output|query|subscription|resource-group)(?:[=\0](?!@)[^\0]+)?|-[og]\0\w[\w-]*))*"
-# What is hosted, as its owner sees it.
-_OF_APPS = r"(?:status|logs|info|releases|regions|apps|domains|addons|ps|history|dashboard|(?:apps|pg|ps|releases|domains|addons|redis):(?:info|list|ps)|(?:apps|machines?|ips|checks|services|volumes|releases)\0(?:list|status)|scale\0show)(?:\0(?![-@])[^\0]+)?(?:\0(?:--(?:app|tail|json|num|remote|region|instance)(?:[=\0](?!@)[^\0]+)?|-[anrijt]|-[anri]\0[\w-]+))*"
-_INFRASTRUCTURE = "init plan apply destroy import refresh state output show providers get deploy diff synth ls bootstrap package build sync delete list logs up preview config stack create upgrade"
-_MAY_PUSH = (
-    ".ssh",
-    ".git-credentials",
-    ".config/git",
-    ".config/gh",
-    ".config/glab-cli",
-    ".gitcookies",
-    ".netrc",
-    ".gnupg",
-)
-
-
-NEEDS: tuple[Need, ...] = (
-    Need("git", _MAY_PUSH, (SSH_AGENT, GPG_AGENT, KEYRING), given="push fetch pull clone ls-remote remote lfs submodule"),
-    Need("gh glab", _MAY_PUSH, (SSH_AGENT, GPG_AGENT, KEYRING)),
-    Need("hub", _MAY_PUSH, (SSH_AGENT, GPG_AGENT, KEYRING), given="pr issue release ci-status browse api", asked="*"),
-    Need("ssh scp rsync ssh-add", (".ssh",), (SSH_AGENT, GPG_AGENT)),
-    Need("sftp mosh", (".ssh",), (SSH_AGENT, GPG_AGENT), given="", asked="*"),
-    Need("gpg gpg2", (".gnupg",), (GPG_AGENT,)),
-    Need("pass gopass age sops", (".gnupg", ".password-store"), (GPG_AGENT,), given="", asked="*"),
-    Need("npm", _NODE, (), (".npm/_cacache", ".npm/_logs"), given="", asked=_OF_REGISTRY, sources=(".npmrc",), public=_PUBLIC),
-    Need("npx", (), (), (".npm/_cacache", ".npm/_logs")),
-    Need("yarn", _NODE, (), (".cache/yarn",), given="", asked=f"{_OF_REGISTRY} dlx npm"),
-    Need("pnpm", _NODE, (), (".cache/pnpm", ".local/share/pnpm/store"), given="", asked=f"{_OF_REGISTRY} dlx", sources=(".npmrc",), public=_PUBLIC),
-    Need("bun", (*_NODE, ".bunfig.toml"), (), (".bun/install/cache",), given="", asked=_OF_REGISTRY),
-    Need("bunx", (), (), (".bun/install/cache",)),
-    Need("pip pip3 pipx", (".netrc",), (), (".cache/pip",), given=""),
-    Need("uv uvx", (".netrc", ".pypirc"), (), (".cache/uv",), given="", asked="publish"),
-    Need("poetry", (".netrc", ".config/pypoetry"), (), (".cache/pypoetry",), given="", asked="publish"),
-    Need("twine", (".pypirc",)),
-    Need("flit hatch", (".pypirc",), given="", asked="publish"),
-    Need("conda mamba micromamba", (".condarc",), given="search info list config", asked="install create update env"),
-    Need("cargo", (".cargo/credentials", ".cargo/credentials.toml"), (), (".cargo/registry", ".cargo/git"), given="", asked="publish login owner yank search install"),
-    Need("go", (".netrc", ".ssh"), (SSH_AGENT,), (".cache/go-build", "go/pkg/mod", "go/pkg/sumdb"), given=""),
-    Need("mvn mvnw", (".m2",), (), (".m2/repository",), given="", asked="*"),
-    Need("gradle gradlew", (".gradle",), (), (".gradle/caches", ".gradle/daemon", ".gradle/native"), given="", asked="*"),
-    Need("gem", (".gem",), given="list search info", asked="push yank install"),
-    Need("bundle bundler", (".bundle",), given="", asked="*"),
-    Need("composer", (".composer", ".config/composer"), (), (".cache/composer",), given="", asked="*"),
-    Need("dotnet nuget", (".nuget",), (), (".nuget/packages",), given="", asked="*"),
-    Need("docker docker-compose nerdctl", (".docker", ".dockercfg", ".config/containers"), (DOCKER,)),
-    Need("podman buildah skopeo", (".docker", ".config/containers"), (DOCKER,)),
-    Need("aws", _CLOUD),
-    Need("gcloud az", _CLOUD, given="", asked="*", reads=_LISTS),
-    Need("gsutil bq doctl", _CLOUD, given="", asked="*"),
-    Need("sam cdk eksctl terraform tofu terragrunt pulumi packer", _CLOUD, given="", asked=_INFRASTRUCTURE, sources=(".terraformrc",), public="init providers"),
-    Need("kubectl oc stern", _CLUSTER),
-    Need("helm", _CLUSTER, given="", asked="install upgrade uninstall delete rollback list ls status history get test pull push repo registry plugin"),
-    Need("k9s kustomize flux argocd skaffold talosctl tsh", (*_CLUSTER, ".config/argocd", ".talos", ".tsh"), given="", asked="*"),
-    Need("svn", (".subversion",), given="", asked="*"),
-    Need("modal scw mc snow cloudflared vastai", (".modal.toml", ".config/scw", ".mc", ".config/mc", ".snowflake", ".cloudflared", ".vast_api_key"), given="", asked="*"),
-    Need("psql", (".pgpass", ".pg_service.conf"), given="", asked="*"),
-    Need("pg_dump pg_restore createdb dropdb", (".pgpass", ".pg_service.conf"), given="", asked="*"),
-    Need("mysql mariadb", (".my.cnf", ".mylogin.cnf"), given="", asked="*"),
-    Need("mysqldump", (".my.cnf", ".mylogin.cnf"), given="", asked="*"),
-    Need("wget", (".wgetrc", ".netrc")),
-    Need("heroku", (".netrc",), given="", asked="*", reads=_OF_APPS),
-    Need("fly flyctl", (".fly",), given="", asked="*", reads=_OF_APPS),
-    Need("netlify vercel wrangler railway supabase stripe firebase", (".netlify", ".config/netlify", ".vercel", ".local/share/com.vercel.cli", ".wrangler", ".config/.wrangler", ".railway", ".supabase", ".config/stripe", ".config/configstore"), given="", asked="*"),
-    Need("huggingface-cli hf", (".huggingface", ".cache/huggingface")),
-    Need("sb", (), (HELPER,)),
-    Need("tmux screen zellij", (), (TERMINALS,)),
-    Need("systemctl journalctl loginctl busctl dbus-send gdbus notify-send hostnamectl timedatectl pm2 supervisorctl watchman mutagen", (), (SERVICES,)),
-    Need("secret-tool keyring", (), (KEYRING,)),
-    Need("ccache sccache", (), (), (".cache/ccache", ".ccache", ".cache/sccache")),
-    Need("sudo doas pkexec su run0", outside="runs as another user"),
-    Need("apt apt-get aptitude dpkg dnf yum zypper pacman apk snap flatpak nix nix-env", outside="installs or removes programs of the system"),
-    Need("brew port", outside="installs or removes programs outside of the project"),
-)  # fmt: skip
+NEEDS = tuple(Need(**row) for row in tables.NEEDS)
 _WAITS = re.compile(r"watch|trace|wait|--?(?:watch|live|wait|follow|w)(?:=.*)?")  # of clients of forges
 _NIX_NAMES = re.compile(
     "--(?:option|accept-flake-config|builders|post-build-hook|store|extra-|sandbox|substituters)"
 )
 _OF_TERMINALS = ("tmux", "zellij")
-# Subcommands that only look, by program.
 _LOOKS = {
-    **dict.fromkeys(
-        ("docker", "podman", "nerdctl"),
-        frozenset(
-            "ps images logs inspect info version top stats port events diff history search tag".split()
-        ),
-    ),
-    **{
-        f"docker {group}": frozenset(words.split())
-        for group, words in {
-            "system": "df info events",
-            "image": "ls list inspect history tag",
-            "container": "ls list inspect logs top stats port diff",
-            "network": "ls list inspect",
-            "volume": "ls list inspect",
-            "context": "ls list show inspect",
-            "manifest": "inspect",
-        }.items()
-    },
-    **dict.fromkeys(
-        ("docker-compose", "docker compose", "podman compose"),
-        frozenset("ps logs config images top port ls version".split()),
-    ),
-    **dict.fromkeys(
-        ("apt", "apt-cache", "brew", "dnf", "snap", "flatpak"),
-        frozenset("list show search policy info".split()),
-    ),
-    # Their daemon writes into nix's own store alone, unless an option names what it runs.
-    "nix": frozenset(
-        "develop build flake shell run eval fmt path-info search log why-depends show-derivation repl".split()
-    ),
-    "pm2": frozenset("ls list l status jlist logs describe show info".split()),
-    "supervisorctl": frozenset("status tail avail version".split()),
-    "dpkg": frozenset("-l -L -s -S --list --listfiles --status --search".split()),
-    **dict.fromkeys(_OF_TERMINALS, frozenset("ls list-sessions list-windows -V".split())),
+    name: frozenset(words.split()) for names, words in tables.LOOKS.items() for name in names.split(", ")
 }
 # Written by programs that the line does not name (a test runner, a compiler), where they are there.
 COMMON_CACHES = (

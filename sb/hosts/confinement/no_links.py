@@ -14,12 +14,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from sb.base.files import NEW_FILE
 from sb.base.sources import SYSTEM_IDS
 from sb.base.text import plain
 
 _FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _THROUGH = getattr(os, "O_PATH", os.O_RDONLY) | _FOLDER  # such a handle needs no right to read
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _LONGEST_NAME = 200  # bytes of a name in the folder of what was removed; with its number that fits everywhere
 ASIDE = ".sb-removed-"  # how a name begins that is put beside, where SB_HOME is on another file system
 
@@ -108,7 +108,7 @@ def write(path: str, content: bytes, mode: int) -> None:
     """
     with _folder_of(path) as (handle, name), _writable(handle):
         partial = f".sb-{SYSTEM_IDS.token(8)}"
-        file = os.open(partial, _NEW, 0o600, dir_fd=handle)
+        file = os.open(partial, NEW_FILE, 0o600, dir_fd=handle)
         try:
             with open(file, "wb") as out:
                 out.write(content)

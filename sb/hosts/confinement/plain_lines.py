@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from functools import partial
+from typing import NamedTuple
 
+from sb.hosts.confinement import tables
 from sb.shell.parsing.nodes import Compound, Node, Pipeline, Redirect, Script, Simple, Unparsed, Word
 from sb.shell.parsing.syntax import parse
 from sb.shell.parsing.words import COMMA, OPEN, is_literal, is_sure
@@ -18,19 +20,15 @@ from sb.shell.snapshots.local_effects import OF_GIT, REDIRECTIONS
 _OUTPUT = frozenset((">", ">>", ">|", ">&", "&>", "&>>"))
 _TEXTS = frozenset(("<<", "<<-", "<<<"))
 _NAMED_DESCRIPTOR = re.compile(r"\{[A-Za-z_]\w*\}(?:\[[^]]*\])?[<>]")
-# By tool: options that read no file, those of them with a value in the next word, and what its operands are.
-_WORDS = r"[\s\S]*"
-_PRINTS = r"\s*(?:\{ *print [$\w, ]+\}|/[\w ]+/ *\{ *print [$\w, ]+\}|NR *[=<>!]=? *\d+)\s*"
-_REPLACES = r"s([/|,#])[^/|,#\n]*\1[^/|,#\n]*\1[gip0-9]*|\d+(?:,\d+)?[pd]"
-_FILTER = r"(?![\s\S]*(?:include|import|module|input_filename|\$__loc|debug))[^;#]*"
-_PATTERN_OPTIONS = r"-[ivEFPwxocnqhsH]+|-[mABC]\d+|--colou?r(?:=\w+)?|--line-buffered"
 
 
-class _Tool:
+class _Tool(NamedTuple):
     """Words with which a tool reads no file: patterns of its options, of those with a value behind them, and of operands."""
 
-    def __init__(self, options: str, *, valued: str = "(?!)", operand: str = "(?!)", most: int = 1) -> None:
-        self.options, self.valued, self.operand, self.most = options, valued, operand, most
+    options: str
+    valued: str = "(?!)"
+    operand: str = "(?!)"
+    most: int = 1
 
     def reads_no_file(self, words: Sequence[str]) -> bool:
         rest, operands = iter(words), 0
@@ -45,26 +43,7 @@ class _Tool:
         return True
 
 
-_ANY = _Tool(_WORDS, operand=_WORDS, most=1 << 16)
-_SEARCH = _Tool(_PATTERN_OPTIONS, valued="-[mABC]", operand=_WORDS)
-_TOOLS = {
-    **dict.fromkeys(("echo", "true", "false", "pwd", "tr"), _ANY),
-    # No long listing and no long count: what waits gives others time to change what a later program reads.
-    "ls": _Tool(r"-[A-QS-Za-z1]+|--colou?r(?:=\w+)?|--", operand=_WORDS, most=1 << 16),
-    "seq": _Tool(r"-w", operand=r"\d{1,5}", most=3),
-    "date": _Tool(r"-[uIR]+|-I\w+", valued="-d", operand=r"\+[\s\S]*"),
-    **dict.fromkeys(("head", "tail"), _Tool(r"-\d+|-[nc][+-]?\d+|-q", valued="-[nc]")),
-    "cat": _Tool(r"-[nsbAetuv]+"),
-    "wc": _Tool(r"-[lwcm]+"),
-    "uniq": _Tool(r"-[cdui]+"),
-    "sort": _Tool(r"-[urnhVbfdiM]+|-k[\d.,nrbfh]+|-t.", valued="-[kt]"),
-    "cut": _Tool(r"-[dfcb][\s\S]+|-s", valued="-[dfcb]"),
-    **dict.fromkeys(("grep", "egrep", "fgrep"), _SEARCH),
-    "rg": _Tool(r"-[ivwxocnqFsNI]+|-[mABC]\d+", valued="-[mABC]", operand=_WORDS),
-    "jq": _Tool(r"-[rcensSMCj]+|--raw-output|--compact-output|--slurp|--exit-status", operand=_FILTER),
-    "awk": _Tool(r"-F[\s\S]+", valued="-F", operand=_PRINTS),
-    "sed": _Tool(r"-[nEru]+", operand=_REPLACES),
-}  # fmt: skip
+_TOOLS = {name: _Tool(**fields) for names, fields in tables.TOOLS.items() for name in names.split(", ")}
 
 
 def reads_no_file(argv: Sequence[str]) -> bool:

@@ -347,12 +347,12 @@ def lives(named: Sequence[str]) -> bool:
     return number.isdigit() and since.isdigit() and _start_of(int(number)) == since
 
 
-def boot_id() -> str:
-    """The start of the system, as the kernel names it."""
+def boot_id(unknown: str = "unknown") -> str:
+    """The start of the system, as the kernel names it; `unknown` where it does not tell."""
     try:
         return _BOOT.read_text(encoding="utf-8").strip()
     except OSError:
-        return "unknown"
+        return unknown
 
 
 def _age(path: Path) -> float:

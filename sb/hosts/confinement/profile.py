@@ -15,10 +15,12 @@ from pathlib import Path
 from sb.base.values.frozen import frozen
 from sb.config.home import Home
 from sb.hosts.confinement import no_links
+from sb.hosts.confinement.credentials import names_in
 from sb.hosts.confinement.needs import FETCHED_PROGRAMS, Need, caches
 from sb.hosts.confinement.repositories import Repository, repository_of
+from sb.shell.places import tables
 from sb.shell.places.guarded import Guarded
-from sb.shell.places.sensitive import HOST_PROGRAMS, HOST_SETTINGS, decisive_paths
+from sb.shell.places.sensitive import HOST_SETTINGS, decisive_paths
 
 MOST_SIBLINGS = 500  # entries of a folder that stay read-only one by one beside an approved path
 _MOST_WORKTREES = 50
@@ -31,7 +33,7 @@ _WORK_IN_SETTINGS = (".claude/worktrees",)
 def _project_settings() -> tuple[str, ...]:
     """Patterns of hosts' settings at the root of a project, folders whole."""
     patterns = dict[str, None]()
-    for setting in (*HOST_SETTINGS, *(tuple(name.split("/")) for name in HOST_PROGRAMS)):
+    for setting in (*HOST_SETTINGS, *(tuple(name.split("/")) for name in tables.HOST_PROGRAMS)):
         head = setting[0]
         if head in _SHARED_FOLDERS:
             patterns["/".join(setting[:2])] = None
@@ -444,7 +446,7 @@ def _settings_in(root: str) -> Iterator[str]:
 
 def settings_at(root: str) -> Iterator[str]:
     """The existing settings of hosts at the root of a project, links included; case does not count."""
-    names = _names(root)
+    names = names_in(root)
     for pattern in PROJECT_SETTINGS:
         head, _, tail = pattern.partition("/")
         for name in names:
@@ -454,14 +456,7 @@ def settings_at(root: str) -> Iterator[str]:
             if not tail:
                 yield path
             else:
-                yield from (os.path.join(path, item) for item in _names(path) if item.casefold() == tail)
-
-
-def _names(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except OSError:
-        return []
+                yield from (os.path.join(path, item) for item in names_in(path) if item.casefold() == tail)
 
 
 def _between(root: str, path: str) -> Iterator[str]:

@@ -12,52 +12,8 @@ import stat
 from collections.abc import Iterator, Mapping
 from glob import glob
 
-from sb.hosts.confinement.needs import DOCKER, GPG_AGENT, HELPER, KEYRING, SERVICES, SSH_AGENT, TERMINALS
-
-EDITORS, HOSTS, DISPLAYS = "editors", "hosts", "displays"
-# Kind to paths; {user} is the user's number, {home} the home, {run} the folder of the user's own services.
-_PATHS: dict[str, tuple[str, ...]] = {
-    TERMINALS: ("/tmp/tmux-{user}", "/run/screen", "/var/run/screen", "{home}/.screen", "/tmp/zellij-{user}", "{run}/zellij", "{run}/wezterm", "/tmp/kitty-*", "/tmp/mykitty*",
-        "{run}/kitty-*", "{run}/Alacritty-*", "/tmp/Alacritty-*.sock", "{run}/foot*", "/tmp/tmate-{user}", "/tmp/screens", "{home}/.dtach", "/tmp/abduco", "/tmp/.abduco", "{home}/.abduco",
-    ),
-    DOCKER: (
-        "/run/docker.sock", "/var/run/docker.sock", "{run}/docker.sock", "{home}/.docker/run/docker.sock", "{home}/.docker/desktop/docker.sock",
-        "/run/podman/podman.sock", "{run}/podman/podman.sock", "/run/containerd/containerd.sock", "/run/crio/crio.sock", "/run/buildkit/buildkitd.sock",
-        "{home}/.colima/*/docker.sock", "{home}/.rd/docker.sock", "{home}/.lima/*/sock/*.sock", "{home}/.lima/*/*.sock", "{home}/.orbstack/run/*.sock",
-        "{home}/.local/share/containers/podman/machine/*.sock", "{home}/.local/share/containers/podman/machine/*/*.sock", "{run}/podman/*.sock", "/var/lib/lxd/unix.socket", "/var/snap/lxd/common/lxd/unix.socket",
-        "/var/lib/incus/unix.socket", "/run/libvirt/libvirt-sock", "/run/snapd.socket",
-    ),
-    SSH_AGENT: ("{run}/ssh-agent*", "{run}/openssh_agent", "{run}/keyring/ssh", "/tmp/ssh-*", "{home}/.1password/agent.sock", "{home}/.bitwarden-ssh-agent.sock", "{home}/.ssh/agent*",
-        # Connections that are shared: who reaches one runs things on the other machine.
-        "{home}/.ssh/cm*", "{home}/.ssh/control*", "{home}/.ssh/master*", "{home}/.ssh/mux*", "{home}/.ssh/sockets", "{home}/.ssh/*@*", "/tmp/ssh_mux_*",
-    ),
-    GPG_AGENT: ("{run}/gnupg", "{home}/.gnupg/S.*"),
-    KEYRING: ("{run}/keyring", "{home}/.cache/keyring-*"),
-    SERVICES: ("{run}/bus", "{run}/systemd/private", "/run/dbus/system_bus_socket", "/run/systemd/private", "/run/systemd/io.systemd.*",
-        "{home}/.pm2/*.sock", "/tmp/supervisor.sock", "/run/supervisor.sock", "/run/supervisor/*.sock", "/run/supervisord.sock", "{home}/.local/share/supervisor.sock",
-        "{home}/.local/state/watchman", "/tmp/*-state/sock", "/tmp/.watchman.*", "/usr/local/var/run/watchman", "/opt/facebook/watchman/var/run/watchman",
-        "{home}/.mutagen/daemon/daemon.sock", "/tmp/process-compose-*.sock",
-    ),
-    EDITORS: ("{run}/vscode-*", "/tmp/vscode-*", "{run}/emacs", "/tmp/emacs{user}", "{run}/nvim.*", "/tmp/nvim*",
-        "{home}/.emacs.d/server", "{home}/.config/emacs/server", "{home}/.cache/nvim/*.pipe", "{home}/.cache/nvim/*.sock", "{run}/kakoune", "/tmp/kakoune-{user}", "{home}/.local/share/zed/*.sock", "{home}/.vscode-server/*.sock", "{home}/.local/share/jupyter/runtime/*.sock",
-    ),
-    # Those of a person's seat: who reaches one may type into a window. A display that a command makes has a higher number.
-    DISPLAYS: (
-        "/tmp/.X11-unix/X0", "/tmp/.X11-unix/X1", "{run}/wayland-*", "{run}/sway-ipc.*", "/tmp/sway-ipc.*", "{run}/i3", "/tmp/i3-*.*", "{run}/hypr", "/tmp/hypr", "/tmp/bspwm*-socket",
-        "{home}/.config/mpv/socket", "/tmp/mpvsocket", "/tmp/mpv-socket",
-    ),
-    HOSTS: ("/tmp/cc-socks",),
-}  # fmt: skip
-# Variables of the host that name another one.
-_NAMED_BY = {
-    "TMUX": TERMINALS,
-    "SSH_AUTH_SOCK": SSH_AGENT,
-    "DOCKER_HOST": DOCKER,
-    "DBUS_SESSION_BUS_ADDRESS": SERVICES,
-    "VSCODE_IPC_HOOK_CLI": EDITORS,
-    "NVIM": EDITORS,
-    "CLAUDE_CODE_MESSAGING_SOCKET": HOSTS,
-}
+from sb.hosts.confinement import tables
+from sb.hosts.confinement.needs import HELPER
 
 
 def control_sockets(home: str, env: Mapping[str, str], user: int, helper: str) -> Iterator[tuple[str, str]]:
@@ -71,13 +27,13 @@ def control_sockets(home: str, env: Mapping[str, str], user: int, helper: str) -
         yield HELPER, os.path.realpath(helper)
     run = f"/run/user/{user}"
     listings: dict[str, list[str]] = {}
-    for kind, patterns in _PATHS.items():
+    for kind, patterns in tables.SOCKETS.items():
         for pattern in patterns:
             path = pattern.format(user=user, home=home, run=run)
             for place in _fitting(path, listings) if "*" in path else [path]:
                 if _is_door(place):
                     yield kind, _real(place)
-    for variable, kind in _NAMED_BY.items():
+    for variable, kind in tables.SOCKET_VARIABLES.items():
         place = _path_in(env.get(variable, ""))
         if place and _is_door(place):
             yield kind, _real(place)

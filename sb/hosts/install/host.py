@@ -123,7 +123,8 @@ class Host:
         file: in that folder. project_file: of a single project, below its root; "" if it has none.
         choose_file: another file to use in its place, by what is there.
         root: the key under which our entries lie.
-        events: the hook events to register, none if it calls no hooks. handler: the handler of one.
+        events: the hook events to register, none if it calls no hooks. gates: those of which it lets a call be denied.
+        entry: the handler of an event, and closed: what that of a gate says besides; `handler` fills in what begins with @.
         grouped: whether a handler stands in a group, {"hooks": [handler]}.
         server: what the entry of the MCP server says beside its command.
         servers: the file that names its MCP servers, of a host with hooks; without hooks it is `file`.
@@ -145,12 +146,14 @@ class Host:
     has_window: bool = False
     choose_file: Callable[[Path], Path] = lambda file: file
     events: tuple[str, ...] = ()
-    handler: Callable[[str, Wanted], dict[str, Any]] = lambda _event, _wanted: {}
+    gates: tuple[str, ...] = ()
+    entry: Mapping[str, Any] = field(default_factory=dict)
+    closed: Mapping[str, Any] = field(default_factory=dict)
     grouped: bool = False
     server: Mapping[str, str] = field(default_factory=dict)
     servers: Host | None = None
     form: Format = STRICT
-    extras: tuple[tuple[str, Any], ...] = ()
+    extras: Mapping[str, Any] = field(default_factory=dict)
     confiner_variable: str = ""
     can_fail_closed: bool = False
     steps: tuple[str, ...] = ()
@@ -191,6 +194,20 @@ class Host:
             for event, handler in handlers
         ]
 
+    def handler(self, event: str, wanted: Wanted) -> dict[str, Any]:
+        """The handler of an event."""
+        gate = event in self.gates
+        made: dict[Any, Callable[[], Any]] = {
+            "@wrapper": lambda: str(wanted.wrapper),
+            "@args": lambda: wanted.args(self.name, gate),
+            "@command": lambda: wanted.command(self.name, gate),
+            "@guarded": lambda: wanted.command_if_there(self.name, gate),
+            "@seconds": lambda: TIMEOUT_S,
+            "@milliseconds": lambda: TIMEOUT_S * 1000,
+        }
+        entry = {**self.entry, **(self.closed if gate else {})}
+        return {key: made[value]() if value in made else value for key, value in entry.items()}
+
     def layout(self, wanted: Wanted) -> Layout:
         """The layout of the file; our entries include those that any other choice would have written."""
         ours = {
@@ -207,7 +224,7 @@ class Host:
         values: tuple[tuple[tuple[str, ...], str], ...] = ()
         if self.confiner_variable and wanted.confiner is not None:
             values = ((("env", self.confiner_variable), str(wanted.confiner)),)
-        return Layout(self.root, self.entries(wanted), frozenset(ours), self.extras, values)
+        return Layout(self.root, self.entries(wanted), frozenset(ours), tuple(self.extras.items()), values)
 
     def own_lines(self, wanted: Wanted) -> list[str]:
         """The command lines of our entries as this host's shell gets them, word for word."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import StrEnum
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
+from sb.base.shipped import shipped_table
 from sb.base.values.frozen import frozen
 
 
@@ -102,10 +102,7 @@ class Catalogue:
 @cache
 def load_catalogue() -> Catalogue:
     """The catalogue of this version."""
-    import yaml  # 20 ms, which nothing else of the kernel needs
-
-    text = files(__package__).joinpath("catalogue.yaml").read_text(encoding="utf-8")
-    document = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    document = shipped_table(__file__, "catalogue.yaml")
     outcomes = document["outcomes"]
     return Catalogue(
         document["version"],

@@ -2,65 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
 ONE, REPLACEABLE, MANY = "one", "replaceable", "many"
 
-# Attribute | how many values it holds at once | the verbs that say it. `one`: another value competes. `replaceable`: several may
-# hold, and an update cue replaces. `many`: only the value that an update names is replaced.
-_RELATIONS = """
-    residence | one | live in, lives in, live at, lives at, reside in, resides in, is living in, is based in, am based in
-    location | one | is located in, is located at, is located on, is located in the country of, is located in the city of
-    continent | one | is located in the continent of
-    employer | one | work at, works at, work for, works for, is employed by, is employed at, am employed by, is working at, is working for
-    role | replaceable | work as, works as, is working as, serves as
-    field | replaceable | works in the field of, works on, work on, is working on
-    school | replaceable | studies at, study at, attends, attend
-    team | replaceable | plays for, play for
-    position | one | plays the position of, plays as
-    birthplace | one | was born in, was born in the city of
-    birthday | one | was born on
-    place of death | one | died in, died in the city of
-    spouse | one | is married to, am married to
-    citizenship | one | is a citizen of
-    religion | one | is affiliated with the religion of
-    sport | one | is associated with the sport of
-    language | replaceable | speaks the language of
-    original language | one | was written in the language of
-    programming language | one | is written in, is implemented in
-    founder | one | was founded by
-    place of foundation | one | was founded in, was founded in the city of
-    date of foundation | one | was founded on
-    creator | one | was created by, was developed by, was written by, was performed by
-    country of origin | one | was created in the country of
-    owner | one | is owned by, belongs to
-    manager | one | reports to, report to, is managed by, is run by, is led by
-    maintainer | replaceable | is maintained by
-    representative | one | is represented by
-    namesake | one | is named after
-    producer | one | is produced by, is published by, was directed by, was composed by
-    host | one | runs on, run on, is hosted on, is hosted at, is hosted in, is hosted by, is deployed to, is deployed on, is running on
-    store | one | is stored in, is kept in, are stored in, are kept in, stores its data in
-    port | one | listens on, listen on, listens on port, is exposed on, is exposed on port, runs on port
-    schedule | one | is scheduled for, is scheduled at, is planned for, is due on, is due in, is due by, is due, runs at, run at, runs every
-    start | one | starts at, starts on, start at, start on, begins at, begins on, opens at
-    end | one | ends at, ends on, end at, end on, closes at, expires on, expires at, expires in, expire after, expires after, times out after
-    price | one | costs, cost, is priced at
-    limit | one | is limited to, are limited to, is capped at
-    default | one | defaults to, default to
-    name | one | is called, is named, am called
-    format | one | is formatted as, is formatted with, is encoded in, are encoded in
-    tool | many | use, uses, am using, is using, are using, is built with, is built on, relies on, depends on
-    preference | many | prefer, prefers, favors, favours
-    place of work | replaceable | work in, works in, is working in
-    pet | many | own, owns
-    fame | many | is famous for, is known for
-    membership | many | is a member of
-    vehicle | replaceable | drive, drives
-"""
+_RELATIONS = Path(__file__).with_name("relations.txt").read_text(encoding="utf-8").splitlines()
 RELATIONS: Final = {
     tuple(verb.split()): (attribute.strip(), holds.strip())
-    for attribute, holds, verbs in (line.split("|") for line in _RELATIONS.strip().splitlines())
+    for attribute, holds, verbs in (line.split("|") for line in _RELATIONS if not line.startswith("#"))
     for verb in (each.strip() for each in verbs.split(","))
 }
 LONGEST_VERB: Final = max(map(len, RELATIONS))

@@ -16,11 +16,11 @@ from sb.shell.credentials.sinks import Sink
 from sb.shell.credentials.taints import CLEAN, CONTENT, MOST_UPLOADS, NAMES, NO_FILE, Taint, Upload, merged
 from sb.shell.parsing.nodes import Compound, Redirect, Simple, Word
 from sb.shell.parsing.words import (
-    END_VARIABLE,
     QUESTION,
     SPLIT_VARIABLE,
     STAR,
     VARIABLE,
+    VARIABLE_NAME,
     compiled,
     display,
     is_sure,
@@ -39,7 +39,6 @@ _EXPANDED = r"\$\{!?([A-Za-z_]\w*)(?![\w}]|:?\+)"
 _BY_NAME = r"\$\{!\w+\}"
 _KEY_NAME = r"(?i)(?:key|token|secret|pass(?:word|wd|phrase)?|pw|pwd|cred(?:ential)?s?|auth|dsn)(?:_|$)"
 _IN_SINGLE = r"'[^']*'"
-_MARKED = f"[{VARIABLE}{SPLIT_VARIABLE}]([^{END_VARIABLE}]*){END_VARIABLE}"
 RUN_FIRST = ("MAKEFILES", "BASH_ENV", "ENV")
 _INTO_FILES = (">", ">|", "&>", ">>", "&>>")
 _MOST_WORDS = 200
@@ -211,7 +210,7 @@ class TextTrail(ABC):
     def of_word(self, word: Word) -> Taint:
         """The taint of the variables in a word."""
         names = (
-            compiled(_MARKED).findall(word.text)
+            compiled(VARIABLE_NAME).findall(word.text)
             if VARIABLE in word.text or SPLIT_VARIABLE in word.text
             else []
         )

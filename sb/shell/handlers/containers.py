@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from sb.shell.handlers import tables
 from sb.shell.handlers.wrapping import wrapped
 from sb.shell.parsing.words import display, is_literal
 from sb.shell.programs.rules import DESTROY, NETWORK, Finding, highest, rule_finding, subcommand
@@ -22,15 +23,8 @@ _RUNNING = {
     "oc exec": "exec",
     "oc rsh": "exec",
 }  # fmt: skip
-# Options without a value; every other one may have its value behind it.
 _FLAG_LETTERS = frozenset("itdPqTh")
-_FLAGS = frozenset(
-    (
-        "--rm --interactive --tty --detach --init --privileged --read-only --publish-all --no-healthcheck --quiet --stdin --no-TTY "
-        "--no-deps --service-ports --use-aliases --build --remove-orphans --oom-kill-disable --sig-proxy --replace --latest --rmi "
-        "--disable-content-trust --no-hosts --no-hostname --http-proxy --help --quiet-pull --use-api-socket --tls-verify"
-    ).split()
-)
+_FLAGS, _VALUED = map(frozenset, (tables.CONTAINER_FLAGS.split(), tables.CONTAINER_VALUED.split()))
 _MOUNTS = frozenset(
     "-v --volume --mount --volumes-from --device --pid --privileged --ipc --uts --userns".split()
 )
@@ -108,18 +102,6 @@ def _given(arguments: Sequence[str]) -> _Given:
             options.append((f"-{letter}", value.removeprefix("=")))
             break
     return _Given(options, list(arguments[at + (arguments[at : at + 1] == ["--"]) :]), doubtful)
-
-
-_VALUED = frozenset(
-    (
-        "--volume --env --publish --workdir --name --user --network --net --mount --entrypoint --env-file --hostname --memory "
-        "--cpus --platform --label --label-file --add-host --cap-add --cap-drop --device --dns --dns-search --gpus --ip --link "
-        "--log-driver --log-opt --pid --ipc --restart --security-opt --shm-size --tmpfs --ulimit --volumes-from --cidfile "
-        "--runtime --pull --stop-signal --stop-timeout --expose --annotation --cgroupns --cgroup-parent --cpuset-cpus --cpu-shares "
-        "--memory-swap --pids-limit --group-add --health-cmd --mac-address --network-alias --sysctl --uts --userns --index "
-        "--detach-keys --container --namespace --context --kubeconfig --cluster --request-timeout --pod-running-timeout --volume-driver"
-    ).split()
-)
 
 
 def _rights(judge: Judge, key: str, given: _Given) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeAlias
 
+from sb.shell.handlers import tables
 from sb.shell.handlers.containers import container
 from sb.shell.handlers.git import git
 from sb.shell.handlers.interpreters import by_arguments, django, eval_, interpreter, shell, source
@@ -34,48 +35,10 @@ if TYPE_CHECKING:
 
 Handler: TypeAlias = "Callable[[Judge, str, list[str], Input], Finding]"
 
-# What of `sb` only an operator does: with these subcommands, or whatever follows.
-_OPERATOR: dict[str, frozenset[str]] = {
-    # Whoever decides is shown secrets that one agent used, which no other agent may read.
-    "approvals": frozenset(("approve", "deny", "revoke", "list", "show", "servers", "watch")),
-    "operator": frozenset(),
-    "recovery": frozenset(("approve", "dismiss", "settle", "show")),
-    "runtime-guard": frozenset(("approve-contract", "snapshot")),
-    "agent": frozenset(("approve",)),
-    "autonomy": frozenset(("sign", "freeze", "unfreeze", "evaluate", "tune")),
-    "release": frozenset(("pin", "unpin")),
-    "serve": frozenset(),  # answers as any agent that it is told, and makes tokens for any
-    "config": frozenset(("trust",)),
-    "quarantine": frozenset(),  # shows what no agent may read
-    "log": frozenset(("prune",)),
-    "audit": frozenset(("prune",)),  # the older name of `log`
-    "incident": frozenset(("close",)),
-    "outcome": frozenset(("accept", "reject")),  # of its own runs, too
-    "undo": frozenset(),
-    "install": frozenset(),
-    "uninstall": frozenset(),
-    "hook": frozenset(),
-    "run": frozenset(),  # gives a program credentials, with --with
-    "console": frozenset(),
-    "status": frozenset(),  # shows calls that wait
-    "watch": frozenset(),  # the same, and runs a command for each
-    "store": frozenset(),
-    "blame": frozenset(),  # shows what the user wrote in other sessions, and any file
-    "backup": frozenset(),  # a copy of every memory, outside the home, that anybody may read
-}
 NEEDS_AGENT = "needs --agent NAME; without it, it acts as an operator"
 _WRITING = frozenset(("kill", "incident", "init", "migrate", "demo"))
 _LOOKING = frozenset(("commands", "doctor", "explain", "help", "kernel", "scan", "sources", "statusline"))
 _RUNNING = frozenset(("run", "policy", "invalidate", "watch", "export"))
-# What agents do under a name: with the first verbs they look, with the second they write what is theirs; None is any other.
-_OWN: dict[str, tuple[frozenset[str], frozenset[str] | None]] = {
-    "memory": (frozenset(("search", "think", "graph", "show", "why", "history", "orient", "access")), None),
-    "entity": (frozenset(("search", "load", "status")), None),
-    "stack": (frozenset(("list", "show", "search", "load", "dump")), frozenset()),
-    "suggestions": (frozenset(("list", "show")), frozenset()),
-    "trust": (frozenset(("list", "show")), frozenset()),
-    "checkpoint": (frozenset(("list", "show", "diff")), frozenset(("save",))),
-}
 # Options that name a file which `sb` writes, and commands of which an operand is one.
 WRITING_OPTIONS = frozenset(
     "--junit --sarif --markdown --write-baseline --save-baseline --record --output -o".split()
@@ -126,8 +89,9 @@ def _sb(judge: Judge, arguments: list[str], stdin: Input) -> Finding:
     if not words:
         return _operators(judge, "status")  # what it runs without a command
     group = words[0]
-    if group in _OPERATOR and (not _OPERATOR[group] or _OPERATOR[group] & set(words[1:])):
-        return _operators(judge, " ".join(words[:2]) if _OPERATOR[group] else group)
+    of_operators = tables.OPERATOR.get(group)
+    if of_operators is not None and (not of_operators or set(of_operators.split()) & set(words[1:])):
+        return _operators(judge, " ".join(words[:2]) if of_operators else group)
     if group == "kill" and any(
         len(word) > 2 and "--lift".startswith(word.partition("=")[0]) for word in arguments
     ):
@@ -140,7 +104,7 @@ def _sb(judge: Judge, arguments: list[str], stdin: Input) -> Finding:
         return _operators(judge, "agent eval --ground")  # what is evidence of a run is no agent's affair
     if group == "agent" and "eval" in words[1:]:
         return _agent_eval(judge, arguments, stdin)
-    if group in _OWN and len(words) > 1:
+    if group in tables.OWN and len(words) > 1:
         return _own(judge, group, words[1], arguments)
     if group in _WRITING and not {"list", "show"} & set(words[1:]):
         return Finding(WRITE, f"sb {group}: changes SecondBrain's data")
@@ -148,7 +112,7 @@ def _sb(judge: Judge, arguments: list[str], stdin: Input) -> Finding:
         _RUNNING & set(words[1:]) or group == "harness"
     ):
         return Finding(NETWORK, f"sb {' '.join(words[:2])}: runs tools, or writes files")
-    if group in _OPERATOR or group in (*_LOOKING, *_OWN, *_WRITING):
+    if group in tables.OPERATOR or group in (*_LOOKING, *tables.OWN, *_WRITING):
         return Finding(READ, f"sb {group}: only reads")
     return Finding(NETWORK, f"sb {display(group)}: unknown command")
 
@@ -173,8 +137,8 @@ def _agent_eval(judge: Judge, arguments: list[str], stdin: Input) -> Finding:
 
 def _own(judge: Judge, group: str, verb: str, arguments: list[str]) -> Finding:
     """Judge a command on memory: an agent needs --agent, else it acts as an operator."""
-    looking, writing = _OWN[group]
-    if verb not in looking and writing is not None and verb not in writing:
+    looking, *writing = (verbs.split() for verbs in tables.OWN[group])
+    if verb not in looking and writing and verb not in writing[0]:
         return _operators(judge, f"{group} {verb}")
     what = f"sb {group} {verb}"
     named = [at for at, word in enumerate(arguments) if word.partition("=")[0] == "--agent"]

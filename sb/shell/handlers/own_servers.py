@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from sb.shell.handlers import tables
 from sb.shell.parsing.words import compiled, is_literal
 from sb.shell.places.this_machine import is_loopback
 from sb.shell.programs.options import parsed
@@ -16,47 +17,8 @@ if TYPE_CHECKING:
     from sb.shell.judge import Judge
     from sb.shell.parsing.inputs import Input
 
-# Of each client: options that leave a request at the address that it names, short ones with a value, and long ones.
-_PLAIN = {
-    "curl": (
-        "sSfikvowXHmd",
-        "owXHmd",
-        "--silent? --show-error? --fail? --include? --verbose? --output --write-out --request --header --max-time --data --data-raw --json --connect-timeout",
-    ),
-    "wget": (
-        "qOvd",
-        "O",
-        "--method --quiet? --output-document --header --body-data --timeout --content-on-error?",
-    ),
-}
-_OF_HTTPIE = ("vhbj", "", "--verbose? --headers? --body? --json? --ignore-stdin? --check-status? --timeout")
 _JOINED = r"-[^-X]*X=?DELETE"  # of curl, behind other letters
 _DELETES = "deletes on another host"
-# Ports of databases, and of what runs containers and clusters: what is deleted there is no agent's own.
-_OF_SERVICES = frozenset(
-    (
-        2375,
-        2376,
-        2379,
-        4566,
-        5984,
-        6333,
-        6443,
-        7474,
-        8001,
-        8086,
-        8200,
-        8443,
-        8500,
-        8529,
-        9000,
-        9200,
-        9201,
-        15672,
-        19530,
-        27017,
-    )
-)
 _NAMED = r"(?:https?://)?(\[[0-9a-f:]+\]|[\w.-]+)?(?::(\d{1,5}))?(?:[/?#]\S*)?"
 
 
@@ -72,14 +34,15 @@ def requests(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Fin
 
 def stays_here(name: str, arguments: Sequence[str]) -> bool:
     """True if all addresses of a request are of this machine, of no service that keeps data, and nothing leads elsewhere."""
-    letters, valued, long = _PLAIN.get(name, _OF_HTTPIE)
+    plain = tables.PLAIN_REQUESTS
+    letters, valued, long = plain.get(name, plain["httpie"])
     options = parsed(arguments, valued, long)
     names = {option.rstrip("?") for option in long.split()} | {f"-{letter}" for letter in letters}
     if set(options.values) - names or not all(map(is_literal, arguments)):
         return False
     # Methods, of which a variable may have several, are no addresses; of HTTPie what follows the address is sent.
     rest = [word for word in options.rest if not compiled(r"[A-Z]{3,7}(?: [^/.:@]*)?|delete").fullmatch(word)]
-    rest = rest if name in _PLAIN else rest[:1]
+    rest = rest if name in ("curl", "wget") else rest[:1]
     return bool(rest) and all(map(_is_own, rest))
 
 
@@ -89,4 +52,4 @@ def _is_own(address: str) -> bool:
         return False
     host, port = found[1] or "", int(found[2] or 80)
     parts = urlsplit(address if "//" in address else f"//{address}")
-    return parts.username is None and is_loopback(host) and port not in _OF_SERVICES
+    return parts.username is None and is_loopback(host) and port not in tables.PORTS_OF_SERVICES

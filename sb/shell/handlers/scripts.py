@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sb.shell.handlers import tables
 from sb.shell.handlers.interpreters import inspect_code, written_input
 from sb.shell.handlers.sql import of_file, sql
 from sb.shell.parsing.nodes import Unparsed
@@ -305,14 +306,6 @@ def database(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Fin
     return found
 
 
-_REDIS_DESTROYS = frozenset(
-    (
-        "flushall flushdb del unlink shutdown debug script eval rename restore migrate swapdb config slaveof "
-        "replicaof failover xtrim ltrim getdel hdel srem zrem spop lrem xdel function acl"
-    ).split()
-)
-
-
 def redis(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
     """Judge a client of redis: its operands are one command."""
     positions = operands(arguments, "-h -p -a -n -u -s -r -i --user --pass")
@@ -320,6 +313,6 @@ def redis(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findin
     if not words and stdin.kind == "unknown":
         return Finding(DESTROY, f"{name}: runs commands that are unknown until it runs")
     first = words[0] if words else (stdin.text.split() or [""])[0].lower()
-    if first in _REDIS_DESTROYS or not is_literal(first):
+    if first in tables.REDIS_DESTROYS.split() or not is_literal(first):
         return Finding(DESTROY, f"{name} {display(first, 20)}: destroys data")
     return Finding(NETWORK, f"{name}: talks to a database")

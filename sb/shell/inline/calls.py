@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from sb.shell.handlers.sql import sql
+from sb.shell.inline import tables
 from sb.shell.inline.effects import Effects, unknown_code
-from sb.shell.parsing.words import BRACKET, QUESTION, STAR, UNKNOWN, compiled, is_literal
+from sb.shell.parsing.words import FROM_GLOB, UNKNOWN, compiled, is_literal
 from sb.shell.programs.rules import DESTROY, QUIET, Finding
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ LONGEST = 64 << 10  # characters of code that are searched
 _MOST_CALLS = 200
 _LONGEST_CALL = 4096  # characters of one call's arguments that are read
 _MOST_JOINED = 8  # times that neighbours are joined
-_GLOB = str.maketrans({"*": STAR, "?": QUESTION, "[": BRACKET})
 
 
 class _Language(NamedTuple):
@@ -35,124 +35,16 @@ class _Language(NamedTuple):
     interpolates: str = ""
 
 
-_FS = r"(?<![\w$])(?:(?:\w+|require\([^)]*\)|await import\([^)]*\))\.)?(?:promises\.)?"
-_NODE = _Language(
-    (
-        (
-            "line",
-            r"(?:child_process['\"]?\)?|cp|childProcess)\.exec\b|(?<![\w$.])execSync|\bexecSync\b|(?<![\w$.])exec(?=\()|execaCommand(?:Sync)?|\$\.sync",
-        ),
-        (
-            "argv",
-            r"\b(?:spawn|spawnSync|execFile|execFileSync|execa|execaSync|Bun\.spawn|Bun\.spawnSync|Deno\.Command|Deno\.run)\b",
-        ),
-        (
-            "removes",
-            _FS
-            + r"(?:rmSync|rm|rmdirSync|rmdir|removeSync|emptyDirSync|emptyDir|rimraf|rimrafSync|rimraf\.sync|Deno\.remove(?:Sync)?|outputRemove)\b",
-        ),
-        ("remove", _FS + r"(?:unlinkSync|unlink)\b"),
-        (
-            "write",
-            _FS
-            + r"(?:writeFileSync|writeFile|appendFileSync|appendFile|createWriteStream|outputFileSync|outputFile|writeJsonSync|writeJson|truncateSync|truncate|Bun\.write|Deno\.writeTextFile(?:Sync)?|Deno\.writeFile(?:Sync)?)\b",
-        ),
-        ("mv", _FS + r"(?:renameSync|rename|moveSync|Deno\.rename(?:Sync)?)\b"),
-        ("cp -R", _FS + r"(?:copyFileSync|copyFile|cpSync|copySync|Deno\.copyFile(?:Sync)?)\b"),
-        ("ln -s", _FS + r"(?:symlinkSync|symlink|linkSync|Deno\.symlink(?:Sync)?)\b"),
-        ("chmod 600", _FS + r"(?:chmodSync|chmod|chownSync|chown)\b"),
-        (
-            "read",
-            _FS
-            + r"(?:readFileSync|readFile|createReadStream|readJsonSync|Bun\.file|Deno\.readTextFile(?:Sync)?|Deno\.readFile(?:Sync)?)\b",
-        ),
-        ("statement", r"\.(?:query|execute|raw|unsafe|\$(?:execute|query)Raw(?:Unsafe)?)\b"),
-        (
-            "destroys",
-            r"\.(?:deleteMany|dropDatabase|dropCollection|flushall|flushdb|flushAll|flushDb|dropAllSchemas)\b",
-        ),
-        ("go", r"process\.chdir|Deno\.chdir"),
-        ("kill", r"process\.kill"),
-        (
-            "fetch",
-            r"(?<![\w$.])fetch|axios(?:\.\w+)?|https?\.(?:request|get)|got(?:\.\w+)?|undici\.\w+|net\.(?:connect|createConnection)|tls\.connect",
-        ),
-        (
-            "code",
-            r"(?<![\w$.])eval|new Function|vm\.runIn\w+|\.(?:then|map|forEach)(?=\(\s*(?:eval|Function|vm\.\w+)\b)",
-        ),
-    ),
-)
-_PERL = _Language(
-    (
-        ("run", r"(?<![\w$@%>])(?:system|exec)\b"),
-        ("line", r"\bqx(?=[{(/|!])|\bopen3\b"),
-        ("removes", r"(?<![\w$@%>])(?:rmtree|remove_tree|File::Path::\w*tree)\b"),
-        ("remove", r"(?<![\w$@%>])unlink\b"),
-        ("rmdir --", r"(?<![\w$@%>])rmdir\b"),
-        ("open", r"(?<![\w$@%>])(?:sysopen|open)\b"),
-        ("write", r"(?<![\w$@%>])(?:truncate|write_file|append_file|spew|spurt)\b"),
-        ("mv", r"(?<![\w$@%>])(?:rename|move|mv)\b(?!\s*=)"),
-        ("cp -R", r"(?<![\w$@%>])(?:copy|cp)\b(?!\s*=)"),
-        ("ln -s", r"(?<![\w$@%>])(?:symlink|link)\b"),
-        ("read", r"(?<![\w$@%>])(?:read_file|slurp)\b"),
-        ("go", r"(?<![\w$@%>])chdir\b"),
-        ("fetch", r"->(?:post|put|get|delete|request)\b|IO::Socket::\w+(?:::\w+)*->new"),
-        ("code", r"(?<![\w$@%>])eval(?=\s*(?:[\"'$(`]|get\b|qx))"),
-    ),
-    bare=True,
-    ticks=True,
-    interpolates="$@",
-)
-_RUBY = _Language(
-    (
-        (
-            "run",
-            r"(?<![\w.@:$])(?:Kernel\.|Process\.)?(?:system|exec|spawn)\b|Open3\.\w+|IO\.popen|PTY\.spawn",
-        ),
-        ("line", r"%x(?=[{(\[|!/])"),
-        (
-            "removes",
-            r"FileUtils\.(?:rm_r|rm_rf|rmtree|remove_dir|remove_entry\w*|remove_entry_secure|safe_unlink)\b|\.rmtree\b",
-        ),
-        ("remove", r"(?:File|Pathname)\.(?:delete|unlink)\b|FileUtils\.(?:rm|rm_f|remove)\b"),
-        ("rmdir --", r"Dir\.(?:rmdir|delete|unlink)\b|FileUtils\.rmdir\b"),
-        ("open", r"(?:File|IO)\.(?:open|new)\b|(?<![\w.@:$])open\b"),
-        ("write", r"(?:File|IO)\.(?:write|binwrite|truncate)\b|FileUtils\.touch\b"),
-        ("mv", r"File\.rename\b|FileUtils\.(?:mv|move)\b"),
-        ("cp -R", r"FileUtils\.(?:cp|cp_r|copy\w*|install)\b|IO\.copy_stream\b"),
-        ("ln -s", r"File\.(?:symlink|link)\b|FileUtils\.ln(?:_s|_sf)?\b"),
-        ("chmod 600", r"File\.(?:chmod|chown)\b|FileUtils\.ch(?:mod|own)(?:_R)?\b"),
-        ("read", r"(?:File|IO)\.(?:read|binread|readlines|foreach)\b"),
-        ("go", r"Dir\.chdir\b"),
-        ("kill", r"Process\.kill\b"),
-        ("fetch", r"Net::HTTP\.\w+|HTTParty\.\w+|Faraday\.\w+|RestClient\.\w+|TCPSocket\.\w+|URI\.open"),
-        ("code", r"(?<![\w.@:$])(?:eval|instance_eval|class_eval)\b"),
-    ),
-    bare=True,
-    ticks=True,
-    interpolates="#",
-)
-_PHP = _Language(
-    (
-        ("line", r"(?<![\w$>:])(?:exec|shell_exec|system|passthru|popen|proc_open|pcntl_exec)\b"),
-        ("remove", r"(?<![\w$>:])unlink\b"),
-        ("rmdir --", r"(?<![\w$>:])rmdir\b"),
-        ("open", r"(?<![\w$>:])fopen\b"),
-        ("write", r"(?<![\w$>:])(?:file_put_contents|touch)\b"),
-        ("mv", r"(?<![\w$>:])(?:rename|move_uploaded_file)\b"),
-        ("cp -R", r"(?<![\w$>:])copy\b"),
-        ("ln -s", r"(?<![\w$>:])(?:symlink|link)\b"),
-        ("chmod 600", r"(?<![\w$>:])(?:chmod|chown|chgrp)\b"),
-        ("read", r"(?<![\w$>:])(?:file_get_contents|readfile|file|fpassthru|parse_ini_file)\b"),
-        ("go", r"(?<![\w$>:])chdir\b"),
-        ("fetch", r"(?<![\w$>:])(?:curl_exec|curl_init|fsockopen|stream_socket_client|mail)\b"),
-        ("code", r"(?<![\w$>:])(?:eval|assert|create_function)\b"),
-    ),
-    ticks=True,
-    interpolates="$",
-)
-_LANGUAGES = {"node": _NODE, "bun": _NODE, "deno": _NODE, "perl": _PERL, "ruby": _RUBY, "php": _PHP}
+_LANGUAGES = {
+    name: _Language(
+        tuple((effect, pattern.replace("<fs>", tables.FS)) for effect, pattern in fields["calls"].items()),
+        fields.get("bare", False),
+        fields.get("ticks", False),
+        fields.get("interpolates", ""),
+    )
+    for names, fields in tables.LANGUAGES.items()
+    for name in names.split(", ")
+}
 _TEXT = r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"|`((?:[^`\\]|\\.)*)`|q\{([^}]*)\}|\[?\"?(__FILE__)"
 _BACKTICKS = r"`((?:[^`\\]|\\.)*)`"
 _ESCAPED = r"\\(.)"
@@ -321,7 +213,7 @@ class _Search:
         if not texts and compiled(_SPACE).sub("", rest):
             texts = [UNKNOWN]
         elif texts and compiled(r"^\s*\(?\s*(?:glob|Dir|<)").search(rest):
-            texts = [text.translate(_GLOB) for text in texts]
+            texts = [text.translate(FROM_GLOB) for text in texts]
         return texts, rest
 
     def _end(self, at: int) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from sb.shell.credentials.texts import is_login_header
 from sb.shell.handlers.sql import of_file, sql
+from sb.shell.inline import tables
 from sb.shell.inline.effects import PLACING, Effects, given_input, unknown_code
 from sb.shell.inline.python_values import Values
 from sb.shell.parsing.words import UNKNOWN, is_literal
@@ -350,44 +351,8 @@ class _Code:
 
 
 # Methods of paths, and functions of files, by what they do, as `Effects.apply` names it.
-_OF_A_PATH = {
-    method: effect
-    for effect, methods in {
-        "write": "write_text write_bytes",
-        "append": "touch",
-        "read": "read_text read_bytes",
-        "remove": "unlink remove_p",
-        "removes": "rmtree_p",
-        "rmdir --": "rmdir",
-        "mkdir -p --": "mkdir",
-        "mv": "rename replace move",
-        "cp -R": "copy",
-        "ln": "hardlink_to link_to",
-        "ln -s": "symlink_to",
-        "chmod 600": "chmod lchmod",
-        "": "open",
-    }.items()
-    for method in methods.split()
-}
-_ON_FILES = {
-    function: effect
-    for effect, functions in {
-        "remove": "os.remove os.unlink send2trash.send2trash",
-        "removes": "shutil.rmtree distutils.dir_util.remove_tree",
-        "rmdir --": "os.rmdir os.removedirs",
-        "mkdir -p --": "os.mkdir os.makedirs",
-        "mv": "os.rename os.replace os.renames shutil.move",
-        "cp": "shutil.copy shutil.copy2 shutil.copyfile",
-        "cp -R": "shutil.copytree distutils.dir_util.copy_tree",
-        "ln": "os.link",
-        "ln -s": "os.symlink",
-        "write": "os.truncate os.mkfifo os.mknod os.utime",
-        "chmod 600": "os.chmod os.lchmod",
-        "chown 0": "os.chown os.lchown shutil.chown",
-        "go": "os.chdir contextlib.chdir",
-    }.items()
-    for function in functions.split()
-}
+_OF_A_PATH = {method: effect for effect, methods in tables.OF_A_PATH.items() for method in methods}
+_ON_FILES = {function: effect for effect, functions in tables.ON_FILES.items() for function in functions}
 _OF_FOLDERS = ("removes", "rmdir --", "mkdir -p --")
 _CALLS: dict[str, Callable[[_Code, str, ast.Call], None]] = {
     **dict.fromkeys(_ON_FILES, _Code.on_files),

@@ -10,14 +10,13 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias, TypeVar
 
-from sb.shell.parsing.words import BRACKET, MADE, OPERAND, QUESTION, STAR, UNKNOWN, is_literal
+from sb.shell.parsing.words import FROM_GLOB, MADE, OPERAND, STAR, UNKNOWN, is_literal
 
 _MOST_VALUES = 8
 _DEEPEST = 24
 _MOST_STEPS = 20_000  # expressions that are looked at
 _NOT_KNOWN = [UNKNOWN]
 _NO_LIST: list[str] | None = None
-_GLOB = str.maketrans({"*": STAR, "?": QUESTION, "[": BRACKET})
 _SAME = frozenset(
     "os.path.expanduser os.path.abspath os.path.realpath os.path.normpath os.fspath os.fsdecode os.fsencode str shutil.which "
     "shlex.quote repr os.path.expandvars bytes textwrap.dedent compile".split()
@@ -338,12 +337,13 @@ class Values:
             ):
                 pattern = f"{STAR}/" if method == "rglob" else ""
                 return [
-                    f"{folder}/{pattern}{self.text(first).translate(_GLOB)}" for folder in self.texts(value)
+                    f"{folder}/{pattern}{self.text(first).translate(FROM_GLOB)}"
+                    for folder in self.texts(value)
                 ]
             case ast.Call(ast.Attribute(value, "iterdir"), []):
                 return [f"{folder}/{STAR}" for folder in self.texts(value)]
             case ast.Call(function, [first, *_]) if self.name(function) in ("glob.glob", "glob.iglob"):
-                return [text.translate(_GLOB) for text in self.texts(first)]
+                return [text.translate(FROM_GLOB) for text in self.texts(first)]
         return self.list_of(expression) or _NOT_KNOWN
 
     @_bounded(_NO_LIST)

@@ -1,87 +1,22 @@
 """Rule packs: the records of programs and variables, compiled into the table that `facts.py` reads.
 
-A record says of one program, or of several alike, what its class does not: traits (`is`), and facts with values. A key of
-several words is a program with its subcommand.
+A record says of one program, or of several alike, what its class does not: traits (`is`), which `traits.txt` explains, and
+facts with values. A key of several words is a program with its subcommand.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from sb.base.reading import Field, Kind, Place, items, matching, one_or_more, record
 from sb.base.text import nearest
 from sb.shell.packs.packing import CLASSES, Section, listed, no_repeats, safety_class, words
 
-TRAITS = {
-    "any_program": "its operands may be a program, although a rule is about it",
-    "asks_names": "asks a name server, or a host",
-    "assigns": "a builtin that sets variables by their names",
-    "brings": "brings files whose names the line does not tell",
-    "builds": "runs the project's code, which could delete by itself what the line deletes later",
-    "calculates": "a builtin that calculates what stands in brackets behind a name",
-    "changes_environment": "installs packages into an environment",
-    "changes_folder": "a builtin that goes to another folder",
-    "copies": "copies, moves or links files",
-    "copies_over": "its last argument is written, which is judged as a write",
-    "copies_to_hosts": "copies files to another host",
-    "copies_to_last": "copies or links folders to what its last argument names",
-    "counts": "prints names and counts, and nothing of what a file says",
-    "declares": "a builtin that sets variables by NAME=VALUE",
-    "downloads": "puts what it gets from the network into a file",
-    "edits_in_place": "with -i it edits the files that it names",
-    "ends_processes": "ends processes",
-    "file_tool": "works on files alone",
-    "finds": "finds files, and prints their names",
-    "followed": "its class says no more than the changes that are collected",
-    "gives_secrets": "gives a command the secrets of a store, or a file, as variables",
-    "has_destination": "an argument names where something lands",
-    "http": "a client of HTTP",
-    "inert": "leaves every path as it is, where its rule says that it only reads",
-    "instant": "ends at once, and leaves every file where it is",
-    "interprets": "code in its arguments may run programs",
-    "keeps_content": "changes no content of a file that is there",
-    "local_harm": "destroys only files and processes of the machine, or container, that it runs on",
-    "mails": "sends mail",
-    "makes": "makes what was not there, or changes permissions",
-    "may_tell_names": "prints names only, with some arguments",
-    "moves_or_closes": "what happens to a folder happens to everything in it",
-    "output_options_differ": "means something else by the options that name an output file",
-    "package_manager": "runs the scripts of package.json",
-    "packs": "packs files into an archive",
-    "passes": "its output holds what it is given",
-    "pattern_first": "its first operand is no file",
-    "prints": "its output holds its arguments",
-    "prints_names": "may print a name that it is given",
-    "publishes": "publishes what it is given",
-    "reads_code": "runs the code that it reads, if no argument names any",
-    "reads_operands": "names others, or packages, and reads the files that it names",
-    "removes": "removes what it names",
-    "replaces_content": "what its operands held is gone afterwards",
-    "runs_arguments": "its arguments, or input, are commands",
-    "runs_as_module": "python -m runs it as the program of that name",
-    "runs_code": "an interpreter of code in the line",
-    "runs_for_help": "runs code that the project names, whatever it is asked for",
-    "runs_lines": "runs command lines that it reads",
-    "searches_folders": "searches all files of a folder",
-    "searches_text": "searches files for a pattern, which is its first operand",
-    "serves_files": "offers a folder to whoever asks",
-    "shell": "a shell",
-    "silent": "shows nothing of a file that it names, or uses it as its own login",
-    "skips_hidden": "leaves hidden files out unless it is told not to",
-    "sources_first": "its last argument alone is a destination",
-    "stays_here": "makes no file, nor runs another program with other files than this machine's",
-    "stays_in_folder": "leaves the shell in the folder that it goes to",
-    "streams": "sends its input to another host",
-    "takes_names": "takes names of files from another file",
-    "takes_whole_folders": "removes or changes folders with all that is in them",
-    "tells_a_name": "prints one word that is no option",
-    "transparent": "runs another program with the same rights and effects, in its own place",
-    "views": "shows files whole",
-    "works_elsewhere": "runs a command on another machine or in a container",
-    "writes_operands": "its operands are files that it writes",
-}
+_LINES = Path(__file__).with_name("traits.txt").read_text(encoding="utf-8").splitlines()
+TRAITS = {trait: meaning for trait, _, meaning in (line.partition(": ") for line in _LINES)}
 # Facts with one value, with a list, and with fields, in the order in which these are compiled.
 _TEXTS = ("judged_as", "lands", "same_as", "spares")
 _LISTS = tuple("beside manages options_before runs_by_default runs_options sends_with statements".split())

@@ -38,6 +38,12 @@ _SHOWN = str.maketrans(
     }
 )
 _PLAIN = str.maketrans({STAR: "*", QUESTION: "?", BRACKET: "["})
+# For `fnmatch`: signs that act, and those that were quoted.
+AS_PATTERN = str.maketrans({STAR: "*", QUESTION: "?", "*": "[*]", "?": "[?]", "[": "[[]", BRACKET: "["})
+FROM_GLOB = str.maketrans(
+    {"*": STAR, "?": QUESTION, "[": BRACKET}
+)  # a pattern of a language, as one of the shell
+VARIABLE_NAME = f"[{VARIABLE}{SPLIT_VARIABLE}]([^{END_VARIABLE}]*){END_VARIABLE}"
 _MARKED_VARIABLE = f"([{VARIABLE}{SPLIT_VARIABLE}])([^{END_VARIABLE}]*){END_VARIABLE}"
 _BLANKS = r"[ \t\n]+"
 _MOST_TEXTS = 64

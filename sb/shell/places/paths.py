@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from sb.shell.parsing.nodes import Unparsed
 from sb.shell.parsing.words import (
+    AS_PATTERN,
     BRACKET,
     MADE,
     OPERAND,
@@ -49,7 +50,6 @@ _LONGEST_PATH = 4096
 _DEEPEST = 64  # folders of a path that are looked at one by one
 _OF_A_PROCESS = r"^/proc/(?:self|thread-self|\d+)/(?:task/\d+/)?(cwd|root)(?=/|$)"
 _QUOTED_PATH = r"(?:[/'\"]|\.\./)NAME(?=[/'\"])"
-_PATTERN = str.maketrans({STAR: "*", QUESTION: "?", "*": "[*]", "?": "[?]", "[": "[[]", BRACKET: "["})
 
 
 def _tail(components: tuple[str, ...]) -> tuple[str, ...]:
@@ -238,7 +238,7 @@ class Paths:
             return False
         if BRACKET in pattern and ":" in pattern:
             return True
-        return fnmatchcase(name, pattern.translate(_PATTERN).replace("[^", "[!"))
+        return fnmatchcase(name, pattern.translate(AS_PATTERN).replace("[^", "[!"))
 
     def foreign(self) -> str:
         """A folder that the line may run in where git follows the settings of another repository, or ""."""
@@ -438,7 +438,7 @@ class Paths:
             return False
         if BRACKET in part and ":" in part:
             return True
-        return fnmatchcase(name, part.translate(_PATTERN).replace("[^", "[!"))
+        return fnmatchcase(name, part.translate(AS_PATTERN).replace("[^", "[!"))
 
 
 def _of_this_process(path: str, folder: str) -> str:

@@ -7,14 +7,13 @@ import stat
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
-from sb.shell.parsing.words import BRACKET, QUESTION, STAR, compiled, is_literal
+from sb.shell.parsing.words import AS_PATTERN, BRACKET, STAR, compiled, is_literal
 
 MOST_NAMES = 4000  # that the patterns of one word may look at
 _MOST_LINKS = 40  # as Linux follows at most
 _MOST_PATHS = 2000  # that one pattern may become
 # What a path through this leads to depends on the process that follows it; `/dev/fd` and `/dev/stdin` lead there.
 _OF_A_PROCESS = ("/proc",)
-_PATTERN = str.maketrans({STAR: "*", QUESTION: "?", "*": "[*]", "?": "[?]", "[": "[[]", BRACKET: "["})
 # Ranges and classes depend on the locale, but for digits.
 _PLAIN_SET = f"[^{BRACKET}]*(?:{BRACKET}(?:0-9|[A-Za-z0-9_.])+\\][^{BRACKET}]*)*"
 
@@ -99,7 +98,7 @@ def matches(folder: str, text: str) -> tuple[list[str], list[str]] | None:
 
 
 def _names(folder: str, part: str) -> list[str] | None:
-    pattern = part.translate(_PATTERN)
+    pattern = part.translate(AS_PATTERN)
     names: list[str] = []
     try:
         with os.scandir(folder) as entries:

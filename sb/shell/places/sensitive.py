@@ -12,57 +12,14 @@ from itertools import groupby
 from typing import TypeAlias
 
 from sb.shell.parsing.words import compiled, fits, is_literal
+from sb.shell.places import tables
 from sb.shell.places.git_files import FOLDER, changes_git
 from sb.shell.snapshots.local_effects import FILE_TOOLS
 
 OPENCODE = "opencode.json*"
 WORKSPACE = "*.code-workspace"
 PROJECTS_OWN = (OPENCODE, WORKSPACE)  # files beside a project's own, which patterns are not meant for
-_EDITORS = ("code", "code - insiders", "vscodium", "cursor", "windsurf")
-# Where hosts keep what decides about their agents, and what they write of them: below a home or a project, as components of a path.
-HOST_SETTINGS: tuple[tuple[str, ...], ...] = (
-    (".claude", "settings*.json"),
-    (".claude", "hooks"),
-    (".claude", "plugins"),
-    (".claude.json",),
-    (".mcp.json",),
-    (".codex",),
-    (".gemini", "*.json"),
-    (".gemini", ".env"),
-    (".gemini", "extensions"),
-    (".gemini", "hooks"),
-    (".gemini", "policies"),
-    (".cursor", "*.json"),
-    (".cursor", "hooks"),
-    (".github", "hooks"),
-    (".github", "copilot"),
-    (".github", "mcp.json"),
-    (".copilot",),
-    (".config", "github-copilot"),
-    (".config", "opencode"),
-    (".opencode",),
-    (OPENCODE,),
-    (".windsurf", "*.json"),
-    (".windsurf", "hooks"),
-    (".codeium", "windsurf", "*.json"),
-    # Settings of VS Code say whether its agents run hooks at all, and which.
-    (".vscode", "settings.json"),
-    (".vscode", "tasks.json"),
-    (".vscode", "mcp.json"),
-    (".vscode", "extensions"),
-    (".vscode-server", "data", "*", "settings.json"),
-    (WORKSPACE,),
-    *((editor, "user", "*.json") for editor in _EDITORS),
-    *((editor, "user", "profiles", "*", "*.json") for editor in _EDITORS),
-    ("claude", "claude_desktop_config.json"),
-    ("claude-code", "managed-settings.json"),
-    # Transcripts: `sb blame` and the import of past sessions believe them. Other files beside them are the agents' own.
-    (".claude", "projects", "*", "*.jsonl"),
-    (".claude", "projects", "*", "*", "subagents"),
-    (".gemini", "tmp", "*", "chats"),
-    (".cursor", "projects", "*", "agent-transcripts"),
-    (".windsurf", "transcripts"),
-)
+HOST_SETTINGS = tuple(tuple(setting.split("/")) for setting in tables.HOST_SETTINGS)
 # How the text of a program names one of these.
 SETTINGS_IN_CODE = (
     r"\.claude/settings[\w.]*json|\.claude\.json|\.codex/|\.gemini/\w+\.json|\.cursor/(?:hooks|mcp|cli[\w-]*)\.json|\.mcp\.json"
@@ -77,16 +34,6 @@ _WILD_HEADS = tuple(head for head in _BY_HEAD if "*" in head)
 # Names that may begin a host's settings, a repository or an environment file; of other names none does.
 _HEADS = sorted({head.rstrip("*") for head in _BY_HEAD if head[0] not in ".*"})
 LOOKS_SPECIAL = rf"(?i)/(?:\.|{'|'.join(map(re.escape, _HEADS))})|{re.escape(WORKSPACE.lstrip('*'))}$"
-# Variables that name another folder for one of these; `sb install` follows them too.
-_MOVED_BY = {
-    "CLAUDE_CONFIG_DIR": ".claude",
-    "CODEX_HOME": ".codex",
-    "COPILOT_HOME": ".copilot",
-    "CURSOR_CONFIG_DIR": ".cursor",
-    "OPENCODE_CONFIG_DIR": ".opencode",
-    "OPENCODE_CONFIG": "opencode.json",
-    "XDG_CONFIG_HOME": ".config",  # last: one of the others may lie in it
-}
 Moved: TypeAlias = list[tuple[tuple[str, ...], str]]
 # Of these folders other files are a project's own.
 HOLD_SETTINGS = (".claude", ".gemini", ".cursor", ".windsurf")
@@ -103,42 +50,14 @@ _HARMLESS_DEVICES = tuple(
 _OF_THE_SYSTEM = tuple(
     ("/etc/ /usr/ /bin/ /sbin/ /lib/ /lib64/ /boot/ /dev/ /sys/ /proc/ /System/ /Library/").split()
 )
-_OF_A_LOGIN = (
-    ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin",
-    ".ssh", ".gnupg", ".aws", ".gitconfig", ".config/git", ".config/autostart", ".config/systemd", ".config/fish", ".netrc", ".pypirc",
-    ".npmrc", ".kube", ".docker", "Library/LaunchAgents", ".local/share/systemd",
-    # Of the session, and of other shells.
-    ".xprofile", ".xinitrc", ".xsession", ".pam_environment", ".config/environment.d", ".local/share/applications", ".config/zsh", ".zlogout",
-    ".oh-my-zsh", ".inputrc", ".tmux.conf", ".config/tmux", ".screenrc", ".config/direnv",
-    # Programs start what these name, or run them.
-    ".vimrc", ".gvimrc", ".exrc", ".vim", ".config/nvim", ".config/helix", ".emacs", ".emacs.d", ".config/emacs", ".gdbinit", ".lldbinit",
-    ".psqlrc", ".sqliterc", ".irbrc", ".pryrc", ".pdbrc", ".pythonrc", ".rprofile", ".ipython/profile_default", ".jupyter", ".ansible.cfg",
-    ".hgrc", ".config/hg", ".subversion/config",
-    # Where programs and packages come from.
-    ".config/pip", ".pip", ".config/uv", ".condarc", ".curlrc", ".wgetrc", ".yarnrc", ".yarnrc.yml", ".bunfig.toml", ".gemrc", ".bundle/config",
-    ".cargo/config", ".cargo/config.toml", ".config/go/env", ".m2/settings.xml", ".gradle/init.gradle", ".gradle/init.d",
-    ".gradle/gradle.properties", ".terraformrc",
-)  # fmt: skip
-_OF_A_HOME = tuple(dict.fromkeys((*_OF_A_LOGIN, *("/".join(setting) for setting in HOST_SETTINGS))))
-_LOGIN_PATHS = frozenset(name.casefold() for name in _OF_A_LOGIN)
+_OF_A_HOME = tuple(dict.fromkeys((*tables.OF_A_LOGIN, *tables.HOST_SETTINGS)))
+_LOGIN_PATHS = frozenset(name.casefold() for name in tables.OF_A_LOGIN)
 _OWN_PROGRAMS = (".local/bin", "bin")  # of a home: they come first in PATH
-# Nobody installs these there; whoever does takes the place of the system's.
-_OF_EVERY_SYSTEM = FILE_TOOLS | frozenset(
-    "git ssh scp sftp rsync gpg sudo su doas sh bash zsh dash python python3 pip pip3 curl wget tar make cc gcc man less vi ps which".split()
-)
-# What gives a host agents or programs, in a home or a project: asked about, since scripts in them are run by their names.
-HOST_PROGRAMS = (
-    *(f"{host}/{kind}" for host in (".claude", ".gemini", ".cursor") for kind in ("agents", "skills", "commands")),
-    *(".github/agents", ".github/skills", ".github/prompts", ".devcontainer", ".devcontainer.json", ".vscode/launch.json"),
-)  # fmt: skip
+_OF_EVERY_SYSTEM = FILE_TOOLS | frozenset(tables.OF_EVERY_SYSTEM.split())
 GIVES = "gives a host agents or programs"
-_OF_A_HOST = f"/(?:{'|'.join(map(re.escape, HOST_PROGRAMS))})/"
+_OF_A_HOST = f"/(?:{'|'.join(map(re.escape, tables.HOST_PROGRAMS))})/"
 _RUN_AT_START = r"/(?:site|dist)-packages/(?:[^/]+\.pth|(?:site|user)customize\.py)/"
-_GIT_HOOKS = frozenset(
-    "applypatch-msg commit-msg fsmonitor-watchman post-applypatch post-checkout post-commit post-merge post-receive post-rewrite "
-    "post-update pre-applypatch pre-auto-gc pre-commit pre-merge-commit pre-push pre-rebase pre-receive prepare-commit-msg "
-    "push-to-checkout reference-transaction sendemail-validate update".split()
-)
+_GIT_HOOKS = frozenset(tables.GIT_HOOKS.split())
 
 
 @lru_cache(maxsize=1 << 12)
@@ -197,7 +116,7 @@ def _heads(part: str) -> tuple[str, ...]:
 
 def moved_folders() -> Moved:
     """The folders to which variables move hosts' settings, in folded components, each with its usual name."""
-    named = ((os.environ.get(variable, ""), usual) for variable, usual in _MOVED_BY.items())
+    named = ((os.environ.get(variable, ""), usual) for variable, usual in tables.MOVED_BY.items())
     return [
         (folder, usual)
         for name, usual in named
@@ -219,7 +138,7 @@ def held_by(place: str, home: str) -> str:
     """The login files or host's settings of a home that lie in a folder, or ""."""
     parts, own = folded(place), folded(home)
     if parts == own[: len(parts)]:
-        return f"{home}/{_OF_A_LOGIN[0]}"
+        return f"{home}/{tables.OF_A_LOGIN[0]}"
     if own != parts[: len(own)]:
         return ""
     rest = parts[len(own) :]
@@ -245,7 +164,7 @@ def sensitive_end(parts: Sequence[str]) -> str:
         return "changes what git runs, if that is its folder"
     if why := changes_git(parts):
         return why
-    if parts and any(tuple(parts[: len(own)]) == own for own in map(folded, _OF_A_LOGIN)):
+    if parts and any(tuple(parts[: len(own)]) == own for own in map(folded, tables.OF_A_LOGIN)):
         return "changes files of a login or of another program, if that is its folder"
     return ""
 

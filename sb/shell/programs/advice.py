@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from sb.shell.parsing.words import compiled, is_literal
+from sb.shell.programs import tables
 from sb.shell.programs.patterns import may_run
 
 if TYPE_CHECKING:
@@ -31,81 +32,10 @@ class Advice(NamedTuple):
     example: str
 
 
-def _row(line: str) -> Advice:
-    runs, instead, why, example = (cell.strip() for cell in line.split("::"))
-    return Advice(tuple(word.strip() for word in runs.split("+")), instead, why, example)
-
-
-# The most specific row of a program stands first.
-# Columns are separated by `::`, patterns by `+`.
-_TABLE = """
-git push --delete :: git branch --remotes --merged :: shows which remote branches are merged, before one is deleted :: git push origin --delete topic
-git push --mirror :: {--mirror>--all} :: sends branches and deletes none :: git push --mirror backup
-git push --force :: {--force>--force-with-lease} :: is refused by the server if others have pushed since :: git push --force origin main
-git push -f :: {-f>--force-with-lease} :: is refused by the server if others have pushed since :: git push -f
-git reset --hard :: git stash push --include-untracked :: sets uncommitted work aside, so that it can be restored :: git reset --hard HEAD~1
-git checkout :: git diff :: shows the changes that would be lost :: git checkout -- src
-git restore :: git diff :: shows the changes that would be lost :: git restore .
-git switch :: git stash push --include-untracked :: sets uncommitted work aside, so that it can be restored :: git switch --discard-changes main
-git clean :: {clean>clean --dry-run} :: lists what would be deleted :: git clean -fdx
-git branch -D :: {-D>-d} :: deletes a branch only if it is merged :: git branch -D topic
-git stash drop :: {drop>show -p} :: shows the changes that would be lost :: git stash drop
-git stash clear :: git stash list :: lists the changes that would be lost :: git stash clear
-git reflog expire :: git reflog :: lists the commits that could be recovered :: git reflog expire --all
-git reflog delete :: git reflog :: lists the commits that could be recovered :: git reflog delete HEAD@{1}
-git gc :: git gc --auto :: tidies up and keeps what can be recovered :: git gc --prune=now
-git worktree remove :: {--force>} :: removes a working folder only if it has no changes :: git worktree remove --force ../topic
-git update-ref :: git for-each-ref :: lists branches and tags, before one is changed :: git update-ref -d refs/heads/topic
-git tag :: git tag --list -n :: shows the tags, before one is deleted :: git tag -d v1
-git rm :: {rm>rm --cached} :: takes files out of git and leaves them on disk :: git rm -rf src
-curl + sh :: curl -fsSLo install.sh {url} :: downloads the script, to be read before it is run :: curl -fsSL https://example.com/install.sh | sh
-curl + bash :: curl -fsSLo install.sh {url} :: downloads the script, to be read before it is run :: curl -fsSL https://example.com/install.sh | bash
-wget + sh :: wget -O install.sh {url} :: downloads the script, to be read before it is run :: wget -qO- https://example.com/install.sh | sh
-wget + bash :: wget -O install.sh {url} :: downloads the script, to be read before it is run :: wget -qO- https://example.com/install.sh | bash
-rsync --delete :: {>--dry-run -v} :: lists what would be deleted :: rsync -a --delete src/ backup/
-find -delete :: {-delete>-print} :: lists the files, to be looked at before they are deleted :: find . -name x.orig -delete
-rm :: {*ls -la} :: shows what is there, before it is deleted :: rm -rf src
-dd :: lsblk --fs :: shows which disk is which, before one is written :: dd if=image of=/dev/sdb
-mkfs* :: lsblk --fs :: shows which disk is which, before one is formatted :: mkfs.ext4 /dev/sdb1
-pkill :: ps -ef :: lists the processes; `kill PID` ends one :: pkill -f node
-killall :: ps -ef :: lists the processes; `kill PID` ends one :: killall node
-kill :: ps -ef :: lists the processes; `kill PID` ends one :: kill -9 -1
-crontab :: crontab -l :: shows what is scheduled, before it is replaced :: crontab -r
-kubectl apply :: {apply>diff} :: shows what would change in the cluster :: kubectl apply -f deploy.yaml
-kubectl delete :: {>--dry-run=client} :: shows what would be deleted :: kubectl delete pod web
-kubectl drain :: {>--dry-run=client} :: shows what would be evicted :: kubectl drain node1
-kubectl replace :: {>--dry-run=client} :: shows what would be replaced :: kubectl replace --force -f deploy.yaml
-kubectl scale :: {>--dry-run=client} :: shows what would be scaled :: kubectl scale --replicas=0 deployment/web
-helm uninstall :: {uninstall>status} :: shows what a release has, before it is deleted :: helm uninstall web
-helm rollback :: helm list :: lists the releases and their revisions :: helm rollback web 1
-terraform destroy :: {destroy>plan -destroy} :: shows what would be destroyed :: terraform destroy
-terraform apply :: {apply>plan} :: shows what would change :: terraform apply -auto-approve
-terraform state rm :: {rm>list} :: lists what would be taken out of the state :: terraform state rm aws_s3_bucket.b
-tofu destroy :: {destroy>plan -destroy} :: shows what would be destroyed :: tofu destroy
-tofu apply :: {apply>plan} :: shows what would change :: tofu apply
-pulumi destroy :: {destroy>preview} :: shows what would change :: pulumi destroy
-docker system prune :: docker system df :: shows what takes the space :: docker system prune -af
-docker volume rm :: {rm>inspect} :: shows what a volume is, before it is deleted :: docker volume rm data
-docker volume prune :: docker volume ls :: lists the volumes; name one to delete it :: docker volume prune -f
-docker compose down -v :: {-v>} :: stops containers and keeps their data :: docker compose down -v
-docker rm :: {*docker stop} :: stops a container and keeps it :: docker rm -f web
-npm publish :: {>--dry-run} :: shows what would be published :: npm publish
-cargo publish :: {>--dry-run} :: shows what would be published :: cargo publish
-twine upload :: {upload>check} :: checks what would be published :: twine upload dist/shop.whl
-aws s3 rm :: {rm>ls} :: lists the objects that would be deleted :: aws s3 rm s3://bucket --recursive
-gcloud * * delete :: {delete>describe} :: shows what would be deleted :: gcloud compute instances delete web
-gh repo delete :: {delete>view} :: shows the repository :: gh repo delete owner/name
-gh release delete :: {delete>view} :: shows the release :: gh release delete v1
-dropdb :: {dropdb>pg_dump --file backup.sql} :: saves the database to a file first :: dropdb shop
-redis-cli :: {flushall>dbsize} :: shows how many keys there are :: redis-cli flushall
-systemctl stop :: {stop>status} :: shows the service, before it is stopped :: systemctl stop web
-systemctl disable :: {disable>status} :: shows the service, before it is switched off :: systemctl disable web
-systemctl mask :: {mask>status} :: shows the service, before it is switched off :: systemctl mask web
-"""
 # Answers in advance, which a command that only looks does not take.
 _YES = frozenset(("-auto-approve", "--auto-approve", "--yes", "-y"))
 _ELSEWHERE = frozenset("ssh autossh docker podman kubectl oc chroot su nsenter".split())  # which run others
-ADVICE = tuple(map(_row, _TABLE.strip().splitlines()))
+ADVICE = tuple(Advice(**row) for row in tables.ADVICE)
 
 
 def advice_for(verdict: ShellVerdict) -> Advice | None:

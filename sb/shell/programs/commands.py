@@ -16,7 +16,7 @@ _SHELLS, _TRANSPARENT = having("shell"), having("transparent")
 # Programs whose arguments, or input, are programs or commands.
 _RUNNERS = having("shell", "runs_arguments") | {key for key in WRAPPERS if " " not in key}
 _READ_CODE = having("shell", "reads_code")
-_QUIET_TARGETS = ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty")
+QUIET_TARGETS = ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty")
 
 
 class CommandList:
@@ -72,7 +72,7 @@ class CommandList:
 
     def add_effect(self, name: str, *values: str) -> None:
         """Record what a line does without a program: a redirection (`>`), an assignment (`PATH=`)."""
-        if not (values and values[0] in _QUIET_TARGETS):
+        if not (values and values[0] in QUIET_TARGETS):
             self._append((name, *values))
 
     def _append(self, argv: tuple[str, ...]) -> None:

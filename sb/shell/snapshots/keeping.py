@@ -15,10 +15,8 @@ from sb.shell.judge import Judge
 from sb.shell.parsing.nodes import Compound, Redirect, Simple, Word
 from sb.shell.parsing.words import (
     BRACKET,
-    END_VARIABLE,
-    SPLIT_VARIABLE,
     STAR,
-    VARIABLE,
+    VARIABLE_NAME,
     compiled,
     display,
     expand,
@@ -49,7 +47,6 @@ _READING = frozenset(
 )
 _TRUSTED_FOLDERS = ("/bin", "/usr/bin")
 _LOOSE_OPTIONS = r"[\s\S]*(?:dotglob|globstar|nocaseglob|nullglob|failglob|extglob|noglob)[\s\S]*"
-_NAMES = f"[{VARIABLE}{SPLIT_VARIABLE}]([^{END_VARIABLE}]*){END_VARIABLE}"
 _PLAIN = r"[\w./:@%+,-]*"  # values that no shell splits or expands
 _STRICT_SET = r"-[eux]*(?:o)?|pipefail|errexit|nounset|xtrace"
 # In these the commands may run several times, at another time, or not in this order.
@@ -368,7 +365,7 @@ class Keeping:
         if word.scripts or word.text.startswith("="):
             return None
         values: dict[str, list[str]] = {}
-        for name in compiled(_NAMES).findall(word.text):
+        for name in compiled(VARIABLE_NAME).findall(word.text):
             texts = self._value_of(judge, name)
             if texts is None:
                 return None

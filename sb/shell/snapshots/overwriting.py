@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from sb.base.text import normal_name
 from sb.shell.places.places import located, resolved
+from sb.shell.programs.commands import QUIET_TARGETS
 from sb.shell.programs.options import parsed
 
 _MOST_COPIED = 2000  # entries of a folder that is copied
-_DEVICES = ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty")
 
 
 class Change(NamedTuple):
@@ -62,7 +62,7 @@ class Effect(NamedTuple):
 
 def written(folder: str, text: str) -> list[Change]:
     """The changes of a write to a path: a link is followed, and counts itself."""
-    if text in _DEVICES:
+    if text in QUIET_TARGETS:
         return []
     entry = _entry(folder, text)
     if not os.path.islink(entry):

@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 from sb.base.files import write_atomic
 from sb.base.sources import SYSTEM_CLOCK, Clock
 from sb.errors import StoreCorrupt, UsageError
+from sb.store.packs import KEY
 from sb.store.trees.git_program import CannotStore
 from sb.store.trees.known_settings import KnownSettings
 from sb.store.trees.part import Part
-from sb.store.trees.running import KEY, young_keys
+from sb.store.trees.running import young_keys
 
 _AWAITED_S = 600.0
 

@@ -6,14 +6,13 @@ is part of later records, which have to say so.
 
 from __future__ import annotations
 
-import re
 import shutil
 from contextlib import suppress
 from pathlib import Path
 
 from sb.base.files import write_atomic
+from sb.store.packs import KEY
 
-KEY = re.compile(r"[a-z0-9_-][a-z0-9_.-]{0,199}")
 _RUNNING = "running"
 _DAY_S = 86_400.0
 

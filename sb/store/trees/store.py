@@ -19,13 +19,14 @@ from typing import Any, NamedTuple
 from sb.base.files import write_atomic
 from sb.base.sources import SYSTEM_CLOCK, Clock
 from sb.base.text import human_bytes
+from sb.store.packs import KEY
 from sb.store.trees.git_program import CannotStore, Deadline, Git, TooSlow, git_path, make_git_folder
 from sb.store.trees.mapped import mapped_files
 from sb.store.trees.open_calls import OpenCall, OpenCalls, StoredTree, token
 from sb.store.trees.part import Part, PartStoring, Rules
 from sb.store.trees.pipes import Pipes
 from sb.store.trees.repository_files import repository_of
-from sb.store.trees.running import KEY, remove_contents
+from sb.store.trees.running import remove_contents
 from sb.store.trees.watching import Watch
 
 DAY_S = 86_400.0

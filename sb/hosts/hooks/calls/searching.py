@@ -15,7 +15,7 @@ from sb.shell.snapshots.git_ignore import Ignored
 # What hosts call the argument that each of these is; the first one that is given counts.
 _PATTERNS = ("pattern", "query", "regex", "search")
 _FOLDERS = ("path", "dir_path", "directory", "folder", "root")
-_GLOBS = ("glob", "include", "include_pattern", "includePattern")
+GLOBS = ("glob", "include", "include_pattern", "includePattern")
 _NAMES_ONLY = ("files_with_matches", "count", "files", "filenames")
 _MOST_OF_RULES = 64 * 1024  # characters
 
@@ -33,7 +33,7 @@ def shown_by_search(call: CallReading, *, by_host: bool) -> str:
     if not pattern or mode in _NAMES_ONLY or len(folder) > LONGEST_PATH:
         return ""
     options = ["--hidden", "-e", pattern]
-    if shape := text(call.args, *_GLOBS):
+    if shape := text(call.args, *GLOBS):
         options += ["-g", shape]
     if kind := text(call.args, "type"):
         options += ["-t", kind]

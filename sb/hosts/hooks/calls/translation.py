@@ -19,6 +19,7 @@ from sb.hosts.hooks.calls.credentials import with_credentials
 from sb.hosts.hooks.calls.overwriting import edits_named_text, holds_credentials
 from sb.hosts.hooks.calls.patches import changed_paths
 from sb.hosts.hooks.calls.reading import LONGEST_PATH, CallReading, texts
+from sb.hosts.hooks.calls.searching import GLOBS
 from sb.hosts.hooks.calls.spellings import is_elsewhere, named_paths, spellings
 from sb.hosts.hooks.event import GovernedCall, NativeCall
 from sb.hosts.hooks.tools import OF_SERVERS, known_tools, tools
@@ -36,8 +37,6 @@ LONGEST_INPUT = 65_536  # bytes of a call's arguments that are judged whole, and
 MOST_PATHS = 2 * MOST_FILES  # of one call; a patch names each file in up to three ways
 MOST_OF_A_PATH = 300  # characters
 FOLDER = "(folder)"  # is put among the arguments of a tool of which nothing is known
-
-_PATTERNS = ("glob", "include", "include_pattern", "includePattern")
 
 
 def placed(call: NativeCall, context: JudgingContext) -> tuple[NativeCall, JudgingContext]:
@@ -276,7 +275,7 @@ def _search_refusal(call: CallReading) -> str:
         text for text in below if isinstance(text, str) and "\0" not in text and len(text) <= LONGEST_PATH
     )
     folders = [str(call.context.cwd), *(reading for text in readable for reading in call.readings(text))]
-    names = ("pattern", "query", "glob_pattern") if call.tool in tools("finds") else _PATTERNS
+    names = ("pattern", "query", "glob_pattern") if call.tool in tools("finds") else GLOBS
     if call.tool in tools("searches") and not any(call.args.get(name) for name in names):
         searched = folders[1:] or folders
         for own in call.owns:

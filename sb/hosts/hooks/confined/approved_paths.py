@@ -10,11 +10,11 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 
+from sb.base.files import NEW_FILE
 from sb.hosts.confinement.repositories import linked_trees
 from sb.shell.parsing.words import is_literal
 from sb.shell.places.sensitive import folded, held_by, host_setting, sensitive
 
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _REDIRECTIONS = (">", ">>")
 # Programs whose operands, or the value of an option, are files that they write in place.
 _WRITE_OPERANDS = frozenset(("tee", "touch"))
@@ -99,7 +99,7 @@ def make(path: str, *, wants_folder: bool) -> bool:
         if wants_folder:
             os.makedirs(path)
         else:
-            os.close(os.open(path, _NEW, 0o666))
+            os.close(os.open(path, NEW_FILE, 0o666))
     except OSError:
         return False
     return True
