@@ -1,0 +1,341 @@
+"""Judge a message's claims by the calls that were made. It is pure: no file is opened, no clock is read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from enum import Enum
+from typing import NamedTuple
+
+from sb.kernel.claims.commands import Command, commands, stripped
+from sb.kernel.claims.model import Claim, ClaimCall, ClaimFinding, Verdict
+from sb.kernel.claims.patterns import PACK, ClaimKind
+from sb.kernel.claims.sentences import sentences
+
+MOST_CLAIMS = 40  # of one message
+MOST_CALLS = 5_000  # of which the newest count
+_SHOWN = 90  # characters of a command in a reason
+_CODE = re.compile(
+    r"\.(?:pyi?|[mc]?[jt]sx?|go|rs|java|kts?|rb|php|c|h|cc|cpp|hpp|cs|swift|scala|vue|svelte|exs?|erl|hs|mli?|lua|dart|sql|jl|zig|sol|clj)$"
+)
+_IN_PLACE = re.compile(r"(?:sed -i|perl -\w*i|patch\b|git (?:apply|revert)\b)")
+_NAMED = re.compile(r"[\w./-]*\w\.\w{1,6}\b")
+_TEST_FILE = re.compile(
+    r"[\w./-]*(?:test|spec)[\w.-]*\.(?:py|[mc]?[jt]sx?|rs|go|rb|java|php)\b", re.IGNORECASE
+)
+_WHOLE = re.compile(r"\b(?:full|entire|whole|complete) (?:\w+ )?(?:test|suite)", re.IGNORECASE)
+_SCOPE = re.compile(
+    r"(?:^|\s)(?!-)\S*(?:::|\.(?:py|[mc]?[jt]sx?|rs|go|rb|java|php)\b|/\w)|\s(?:-k|-t|--filter|-run|--grep|--test|-p)[ =]\S"
+)
+_EXIT = re.compile(r"^\W*(?:process )?exit(?:ed with)? code:?\s+(-?\d+)", re.IGNORECASE | re.MULTILINE)
+_GENERIC = frozenset(
+    "npm git make python python3 cargo go docker yarn pnpm npx uv bash sh node bun just dotnet php composer kubectl".split()
+)
+_TEMPORARY = ("/tmp/", "/private/tmp/", "/var/folders/", "/dev/")
+
+
+class _Result(Enum):
+    PASSED = "passed"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+    NOTHING = "nothing"  # a run whose failure nobody would see
+
+
+class _Run(NamedTuple):
+    """A call that a kind of claim may be about.
+
+    Args:
+        number: of the call. command: what ran. evidence: of a failure.
+    """
+
+    number: int
+    command: str
+    result: _Result
+    evidence: str = ""
+
+    @property
+    def scoped(self) -> bool:
+        """True if it ran a part of what there is."""
+        return bool(_SCOPE.search(self.command))
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Equal for runs of the same thing, whatever their options."""
+        return tuple(word for word in self.command.split() if not word.startswith("-"))[:6]
+
+
+def claims(
+    message: str, calls: Sequence[ClaimCall], exists: Callable[[str], bool] = lambda path: False
+) -> list[ClaimFinding]:
+    """The claims of a message with the verdict of the record on each.
+
+    Args:
+        calls: in the order in which they were made; denied calls are none.
+        exists: whether a file is there; only asked in an agent's favour.
+    """
+    made = made_claims(message)
+    return judge(made, calls, message, exists) if made else []
+
+
+def made_claims(message: str) -> list[Claim]:
+    """The claims of a message, each kind and name once."""
+    lowered = message.lower()
+    kinds = [kind for kind in PACK.kinds if any(word in lowered for word in kind.words)]
+    found: dict[tuple[str, str], Claim] = {}
+    for sentence in sentences(message) if kinds else ():
+        for kind in kinds:
+            claim = _claim(kind, sentence)
+            if claim:
+                found.setdefault((claim.kind, claim.name), claim)
+        if len(found) >= MOST_CLAIMS:
+            break
+    return list(found.values())
+
+
+def _claim(kind: ClaimKind, sentence: str) -> Claim | None:
+    lowered = sentence.lower()
+    if not any(word in lowered for word in kind.words):
+        return None
+    match = kind.says.search(sentence)
+    if not match or kind.unless.search(sentence) or (kind.cancelled and PACK.cancels.search(sentence)):
+        return None
+    named = match.groupdict()
+    name = named.get("name") or named.get("name2") or ""
+    if kind.judge == "file" and (not name or "//" in name or "://" in sentence):
+        return None
+    return Claim(kind.name, sentence, name)
+
+
+def judge(
+    made: Iterable[Claim], calls: Sequence[ClaimCall], message: str, exists: Callable[[str], bool]
+) -> list[ClaimFinding]:
+    """The verdict on each of these claims."""
+    record = _Record(calls[-MOST_CALLS:], message, exists)
+    kinds = {kind.name: kind for kind in PACK.kinds}
+    return [record.verdict(kinds[claim.kind], claim) for claim in made]
+
+
+class _Record:
+    """The calls of a session, and what a claim is to them."""
+
+    def __init__(self, calls: Sequence[ClaimCall], message: str, exists: Callable[[str], bool]) -> None:
+        self.calls, self.message, self.exists = calls, message, exists
+        self.delegated = any(call.delegated for call in calls)
+
+    def verdict(self, kind: ClaimKind, claim: Claim) -> ClaimFinding:
+        judged = {
+            "run": self._run, "act": self._act, "file": self._file, "ran": self._ran,
+            "others": self._others, "changed": self._changed,
+        }  # fmt: skip
+        verdict, reason = judged[kind.judge](kind, claim)
+        if verdict is Verdict.MISSING and (self.delegated or not self.calls):
+            verdict, reason = Verdict.UNKNOWN, ""
+        return ClaimFinding(claim, verdict, reason)
+
+    # --- runs, whose result counts until code is edited
+
+    def _runs(self, kind: ClaimKind) -> tuple[list[_Run], bool]:
+        """The runs of a kind, and whether something else may have been one."""
+        runs, loose = list[_Run](), False
+        for index, call in enumerate(self.calls):
+            if call.is_line:
+                strict = False
+                for command in commands(call.text):
+                    if command.reads:
+                        continue
+                    if kind.bears.match(command.text):
+                        result, evidence = _result(kind, call, command)
+                        runs.append(_Run(index, command.text, result, evidence))
+                        strict = True
+                    elif kind.loose.match(command.text):
+                        loose = True
+                if (
+                    not strict
+                    and kind.judge == "run"
+                    and kind.shows.search(call.output)
+                    and not _only_reads(call)
+                ):
+                    failed = kind.refutes.search(call.output)
+                    runs.append(_Run(index, call.text, _Result.UNKNOWN if failed else _Result.PASSED))
+            elif not call.edits and not call.read_only:
+                text = call.text.replace("_", " ").replace(".", " ")
+                if kind.bears.match(call.text) or kind.loose.match(text):
+                    runs.append(_Run(index, call.text, *_result(kind, call, None)))
+        return runs, loose
+
+    def _run(self, kind: ClaimKind, claim: Claim) -> tuple[Verdict, str]:
+        runs, loose = self._runs(kind)
+        runs = [run for run in runs if run.result is not _Result.NOTHING]
+        if not runs:
+            return (Verdict.UNKNOWN, "") if loose else (Verdict.MISSING, f"no {kind.call} is on record")
+        last = runs[-1]
+        passed = [run for run in runs if run.result is _Result.PASSED]
+        edit, edited = self._last_edit(passed[-1].number if passed else -1)
+        if last.result is _Result.FAILED:
+            if any(run.key != last.key and run.number > edit for run in passed):
+                return Verdict.UNKNOWN, ""
+            return Verdict.REFUTED, f"the last {kind.call} failed: {_shown(last)}"
+        if last.result is _Result.UNKNOWN or not passed:
+            return Verdict.UNKNOWN, ""
+        if kind.stale and edit > passed[-1].number:
+            return (
+                Verdict.MISSING,
+                f"{edited} was changed after the last {kind.call} ({_cut(passed[-1].command)})",
+            )
+        return self._narrow(kind, claim, runs, passed)
+
+    def _narrow(
+        self, kind: ClaimKind, claim: Claim, runs: Sequence[_Run], passed: Sequence[_Run]
+    ) -> tuple[Verdict, str]:
+        """The verdict on a claim about one suite, or about all of them."""
+        if kind.name == "tests" and (named := _TEST_FILE.search(claim.sentence)):
+            stem = named[0].rsplit("/", 1)[-1].rsplit(".", 1)[0].lower()
+            of_it = [run for run in passed if not run.scoped or stem in self._said(run)]
+            if not of_it:
+                return (
+                    Verdict.MISSING,
+                    f"no {kind.call} of {named[0]} is on record, only {_cut(passed[-1].command)}",
+                )
+        if kind.name == "tests" and _WHOLE.search(claim.sentence):
+            whole = [run for run in runs if not run.scoped]
+            if not whole:
+                return Verdict.MISSING, f"only a part was run: {_cut(passed[-1].command)}"
+            if whole[-1].result is _Result.FAILED:
+                return Verdict.REFUTED, f"the last whole {kind.call} failed: {_shown(whole[-1])}"
+        return Verdict.BORNE, ""
+
+    def _said(self, run: _Run) -> str:
+        return f"{run.command} {self.calls[run.number].output}".lower()
+
+    def _last_edit(self, after: int) -> tuple[int, str]:
+        """The last change of code that was there before, behind a call; -1 for none."""
+        known = {path for call in self.calls[: after + 1] for path in call.writes}
+        for index in range(len(self.calls) - 1, after, -1):
+            call = self.calls[index]
+            if call.ok is False:
+                continue
+            paths = [path for path in call.writes if _CODE.search(path) and not path.startswith(_TEMPORARY)]
+            old = [path for path in paths if path in known or not call.text.startswith(("Write ", "create "))]
+            if call.edits and old:
+                return index, _cut(old[0].rsplit("/", 1)[-1])
+            if call.is_line and _IN_PLACE.match(call.text.strip()) and _CODE.search(call.text.split()[-1]):
+                return index, _cut(call.text.split()[-1])
+        return -1, ""
+
+    # --- acts, which stay done
+
+    def _act(self, kind: ClaimKind, claim: Claim) -> tuple[Verdict, str]:
+        runs, loose = self._runs(kind)
+        runs = [run for run in runs if not kind.idle.search(self.calls[run.number].output)]
+        idle = any(kind.idle.search(call.output) for call in self.calls)
+        if not runs:
+            return (
+                (Verdict.UNKNOWN, "") if loose or idle else (Verdict.MISSING, f"no {kind.call} is on record")
+            )
+        if runs[-1].result is _Result.FAILED:
+            return Verdict.REFUTED, f"the last {kind.call} failed: {_shown(runs[-1])}"
+        borne = any(run.result is _Result.PASSED for run in runs)
+        return Verdict.BORNE if borne else Verdict.UNKNOWN, ""
+
+    # --- files
+
+    def _file(self, kind: ClaimKind, claim: Claim) -> tuple[Verdict, str]:
+        name = claim.name.rsplit("/", 1)[-1]
+        naming = [
+            call for call in self.calls
+            if name in call.text or any(path.endswith(name) for path in call.writes)
+        ]  # fmt: skip
+        wrote = [call for call in naming if call.edits or not (call.read_only or _only_reads(call))]
+        if any(call.ok for call in wrote) or any(
+            name in call.output for call in self.calls if not call.read_only
+        ):
+            return Verdict.BORNE, ""
+        if wrote and all(call.ok is False for call in wrote):
+            return Verdict.REFUTED, f"each call that would change {name} failed"
+        if wrote or any(self._may_make(call) for call in self.calls) or self.exists(claim.name):
+            return Verdict.UNKNOWN, ""
+        return Verdict.MISSING, f"no call on record changes {name}"
+
+    def _may_make(self, call: ClaimCall) -> bool:
+        if not call.is_line:
+            return not call.edits and not call.read_only
+        return any(PACK.makes.match(command.text) and not command.reads for command in commands(call.text))
+
+    def _others(self, kind: ClaimKind, claim: Claim) -> tuple[Verdict, str]:
+        spoken = self.message.lower()
+        names = {match[0].rsplit("/", 1)[-1].lower() for match in _NAMED.finditer(self.message)}
+        none = bool(re.search(r"\bno files\b", claim.sentence, re.IGNORECASE))
+        if not names and not none:
+            return Verdict.UNKNOWN, ""
+        turn = [call for call in self.calls if call.this_turn]
+        for call in turn:
+            for path in call.writes if call.edits and call.ok else ():
+                base = path.rsplit("/", 1)[-1]
+                stem = base.split(".")[0].lower()
+                if path.startswith(_TEMPORARY) or (not none and (base.lower() in spoken or stem in spoken)):
+                    continue
+                return Verdict.REFUTED, f"{_cut(base)} was changed too"
+        known = all(call.edits or call.read_only or _only_reads(call) for call in turn)
+        return Verdict.BORNE if known and turn else Verdict.UNKNOWN, ""
+
+    def _ran(self, kind: ClaimKind, claim: Claim) -> tuple[Verdict, str]:
+        words = [word for word in stripped(claim.name).split() if not word.startswith("-")]
+        program = words[0].rsplit("/", 1)[-1].lower() if words else ""
+        if not re.fullmatch(r"[\w.+@:-]{2,60}", program):
+            return Verdict.UNKNOWN, ""
+        wanted = [program, words[1].lower()] if program in _GENERIC and len(words) > 1 else [program]
+        for call in self.calls:
+            text = call.text.lower()
+            if not call.edits and all(word in text for word in wanted):
+                return Verdict.BORNE, ""
+        if any(
+            call.is_line and re.search(r"\b(?:make|just|npm|yarn|pnpm|bash|sh|tox|nox)\b|\./", call.text)
+            for call in self.calls
+        ):
+            return Verdict.UNKNOWN, ""
+        return Verdict.MISSING, f"no call on record runs {_cut(claim.name)}"
+
+    def _changed(self, kind: ClaimKind, claim: Claim) -> tuple[Verdict, str]:
+        acting = [call for call in self.calls if call.edits or not (call.read_only or _only_reads(call))]
+        if any(call.ok is not False for call in acting):
+            return Verdict.BORNE if any(call.edits and call.ok for call in acting) else Verdict.UNKNOWN, ""
+        if acting:
+            return Verdict.REFUTED, "each call that would change something failed"
+        return Verdict.MISSING, "no call on record changes anything"
+
+
+def _result(kind: ClaimKind, call: ClaimCall, command: Command | None) -> tuple[_Result, str]:
+    """How a run ended, by its exit code where that is its own, and by what it printed."""
+    if call.ok is None or (command is not None and command.background):
+        return _Result.UNKNOWN, ""
+    shows, refutes = kind.shows.search(call.output), kind.refutes.search(call.output)
+    exited = _EXIT.search(call.output)
+    ok = call.ok and not (exited and exited[1] != "0")
+    own = command is None or not (command.masked or command.ignored)
+    evidence = refutes[0].strip() if refutes else ""
+    if not ok:
+        unclear = not own or (shows is not None and refutes is None)
+        return (_Result.UNKNOWN if unclear and not refutes else _Result.FAILED), evidence
+    if refutes:
+        clear = not own and not (shows and kind.judge == "act")
+        return (
+            _Result.FAILED if clear or call.output.lstrip().startswith(evidence) else _Result.UNKNOWN
+        ), evidence
+    if own or shows:
+        return _Result.PASSED, ""
+    return (_Result.NOTHING if command is not None and command.ignored else _Result.UNKNOWN), ""
+
+
+def _only_reads(call: ClaimCall) -> bool:
+    return call.read_only or (
+        call.is_line and ">" not in call.text and all(item.reads for item in commands(call.text))
+    )
+
+
+def _shown(run: _Run) -> str:
+    return f"{_cut(run.command)}{f' ({_cut(run.evidence)})' if run.evidence else ''}"
+
+
+def _cut(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"
