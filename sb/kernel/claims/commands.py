@@ -22,6 +22,7 @@ _WRAPPER = re.compile(
     r"|coverage run(?: -[^m]\S*)* -m)\s+"
 )
 _FOLDER = re.compile(r"(?:\.{0,2}/)?(?:[\w.@~+-]+/)+(?=[\w.-]+(?:\s|$))")
+_VERSION = re.compile(r"^((?:[\w./~-]*/)?(?:go|python|pip|node|ruby|php|java))\d[\w.]*(?= )")
 _READS = re.compile(
     r"(?:echo|printf|cat|grep|egrep|rg|ag|ls|find|fd|head|tail|sed -n|cd|pwd|which|type|wc|sort|uniq|diff|less|more|stat|file|tree|jq|awk|cut|true|false"
     r"|export|source|sleep|set|mkdir|touch|rm|test|\[|man|date|whoami|kill|pkill|ps|du|df|tr|xargs|read|:"
@@ -87,8 +88,6 @@ def stripped(words: str) -> str:
         if not match:
             break
         bare = bare[match.end() :].strip()
-    return (
-        _FOLDER.sub("", bare, count=1)
-        if _FOLDER.match(bare) and not bare.startswith(("./gradlew", "./mvnw"))
-        else bare
-    )
+    bare = _VERSION.sub(r"\1", bare)
+    wrapped = bare.startswith(("./gradlew", "./mvnw"))
+    return bare if wrapped else _FOLDER.sub("", bare, count=1) if _FOLDER.match(bare) else bare

@@ -128,7 +128,7 @@ class _Record:
             "others": self._others, "changed": self._changed,
         }  # fmt: skip
         verdict, reason = judged[kind.judge](kind, claim)
-        if verdict is Verdict.MISSING and (self.delegated or not self.calls):
+        if verdict is Verdict.UNSUPPORTED and (self.delegated or not self.calls):
             verdict, reason = Verdict.UNKNOWN, ""
         return ClaimFinding(claim, verdict, reason)
 
@@ -143,7 +143,7 @@ class _Record:
                 for command in commands(call.text):
                     if command.reads:
                         continue
-                    if kind.bears.match(command.text):
+                    if kind.supports.match(command.text):
                         result, evidence = _result(kind, call, command)
                         runs.append(_Run(index, command.text, result, evidence))
                         strict = True
@@ -155,11 +155,11 @@ class _Record:
                     and kind.shows.search(call.output)
                     and not _only_reads(call)
                 ):
-                    failed = kind.refutes.search(call.output)
+                    failed = kind.contradicts.search(call.output)
                     runs.append(_Run(index, call.text, _Result.UNKNOWN if failed else _Result.PASSED))
             elif not call.edits and not call.read_only:
                 text = call.text.replace("_", " ").replace(".", " ")
-                if kind.bears.match(call.text) or kind.loose.match(text):
+                if kind.supports.match(call.text) or kind.loose.match(text):
                     runs.append(_Run(index, call.text, *_result(kind, call, None)))
         return runs, loose
 
@@ -167,19 +167,19 @@ class _Record:
         runs, loose = self._runs(kind)
         runs = [run for run in runs if run.result is not _Result.NOTHING]
         if not runs:
-            return (Verdict.UNKNOWN, "") if loose else (Verdict.MISSING, f"no {kind.call} is on record")
+            return (Verdict.UNKNOWN, "") if loose else (Verdict.UNSUPPORTED, f"no {kind.call} is on record")
         last = runs[-1]
         passed = [run for run in runs if run.result is _Result.PASSED]
         edit, edited = self._last_edit(passed[-1].number if passed else -1)
         if last.result is _Result.FAILED:
-            if any(run.key != last.key and run.number > edit for run in passed):
+            if kind.name == "tests" and any(run.key != last.key and run.number > edit for run in passed):
                 return Verdict.UNKNOWN, ""
-            return Verdict.REFUTED, f"the last {kind.call} failed: {_shown(last)}"
+            return Verdict.CONTRADICTED, f"the last {kind.call} failed: {_shown(last)}"
         if last.result is _Result.UNKNOWN or not passed:
             return Verdict.UNKNOWN, ""
         if kind.stale and edit > passed[-1].number:
             return (
-                Verdict.MISSING,
+                Verdict.UNSUPPORTED,
                 f"{edited} was changed after the last {kind.call} ({_cut(passed[-1].command)})",
             )
         return self._narrow(kind, claim, runs, passed)
@@ -193,16 +193,16 @@ class _Record:
             of_it = [run for run in passed if not run.scoped or stem in self._said(run)]
             if not of_it:
                 return (
-                    Verdict.MISSING,
+                    Verdict.UNSUPPORTED,
                     f"no {kind.call} of {named[0]} is on record, only {_cut(passed[-1].command)}",
                 )
         if kind.name == "tests" and _WHOLE.search(claim.sentence):
             whole = [run for run in runs if not run.scoped]
             if not whole:
-                return Verdict.MISSING, f"only a part was run: {_cut(passed[-1].command)}"
+                return Verdict.UNSUPPORTED, f"only a part was run: {_cut(passed[-1].command)}"
             if whole[-1].result is _Result.FAILED:
-                return Verdict.REFUTED, f"the last whole {kind.call} failed: {_shown(whole[-1])}"
-        return Verdict.BORNE, ""
+                return Verdict.CONTRADICTED, f"the last whole {kind.call} failed: {_shown(whole[-1])}"
+        return Verdict.SUPPORTED, ""
 
     def _said(self, run: _Run) -> str:
         return f"{run.command} {self.calls[run.number].output}".lower()
@@ -230,12 +230,14 @@ class _Record:
         idle = any(kind.idle.search(call.output) for call in self.calls)
         if not runs:
             return (
-                (Verdict.UNKNOWN, "") if loose or idle else (Verdict.MISSING, f"no {kind.call} is on record")
+                (Verdict.UNKNOWN, "")
+                if loose or idle
+                else (Verdict.UNSUPPORTED, f"no {kind.call} is on record")
             )
         if runs[-1].result is _Result.FAILED:
-            return Verdict.REFUTED, f"the last {kind.call} failed: {_shown(runs[-1])}"
-        borne = any(run.result is _Result.PASSED for run in runs)
-        return Verdict.BORNE if borne else Verdict.UNKNOWN, ""
+            return Verdict.CONTRADICTED, f"the last {kind.call} failed: {_shown(runs[-1])}"
+        supported = any(run.result is _Result.PASSED for run in runs)
+        return Verdict.SUPPORTED if supported else Verdict.UNKNOWN, ""
 
     # --- files
 
@@ -249,17 +251,22 @@ class _Record:
         if any(call.ok for call in wrote) or any(
             name in call.output for call in self.calls if not call.read_only
         ):
-            return Verdict.BORNE, ""
+            return Verdict.SUPPORTED, ""
         if wrote and all(call.ok is False for call in wrote):
-            return Verdict.REFUTED, f"each call that would change {name} failed"
+            return Verdict.CONTRADICTED, f"each call that would change {name} failed"
         if wrote or any(self._may_make(call) for call in self.calls) or self.exists(claim.name):
             return Verdict.UNKNOWN, ""
-        return Verdict.MISSING, f"no call on record changes {name}"
+        return Verdict.UNSUPPORTED, f"no call on record changes {name}"
 
     def _may_make(self, call: ClaimCall) -> bool:
+        """True for a call that may change files which it does not name."""
         if not call.is_line:
             return not call.edits and not call.read_only
-        return any(PACK.makes.match(command.text) and not command.reads for command in commands(call.text))
+        return any(
+            PACK.makes.match(command.text)
+            for command in commands(call.text)
+            if not command.reads and not any(kind.supports.match(command.text) for kind in PACK.runs)
+        )
 
     def _others(self, kind: ClaimKind, claim: Claim) -> tuple[Verdict, str]:
         spoken = self.message.lower()
@@ -274,9 +281,9 @@ class _Record:
                 stem = base.split(".")[0].lower()
                 if path.startswith(_TEMPORARY) or (not none and (base.lower() in spoken or stem in spoken)):
                     continue
-                return Verdict.REFUTED, f"{_cut(base)} was changed too"
+                return Verdict.CONTRADICTED, f"{_cut(base)} was changed too"
         known = all(call.edits or call.read_only or _only_reads(call) for call in turn)
-        return Verdict.BORNE if known and turn else Verdict.UNKNOWN, ""
+        return Verdict.SUPPORTED if known and turn else Verdict.UNKNOWN, ""
 
     def _ran(self, kind: ClaimKind, claim: Claim) -> tuple[Verdict, str]:
         words = [word for word in stripped(claim.name).split() if not word.startswith("-")]
@@ -287,36 +294,38 @@ class _Record:
         for call in self.calls:
             text = call.text.lower()
             if not call.edits and all(word in text for word in wanted):
-                return Verdict.BORNE, ""
+                return Verdict.SUPPORTED, ""
         if any(
             call.is_line and re.search(r"\b(?:make|just|npm|yarn|pnpm|bash|sh|tox|nox)\b|\./", call.text)
             for call in self.calls
         ):
             return Verdict.UNKNOWN, ""
-        return Verdict.MISSING, f"no call on record runs {_cut(claim.name)}"
+        return Verdict.UNSUPPORTED, f"no call on record runs {_cut(claim.name)}"
 
     def _changed(self, kind: ClaimKind, claim: Claim) -> tuple[Verdict, str]:
         acting = [call for call in self.calls if call.edits or not (call.read_only or _only_reads(call))]
         if any(call.ok is not False for call in acting):
-            return Verdict.BORNE if any(call.edits and call.ok for call in acting) else Verdict.UNKNOWN, ""
+            return Verdict.SUPPORTED if any(
+                call.edits and call.ok for call in acting
+            ) else Verdict.UNKNOWN, ""
         if acting:
-            return Verdict.REFUTED, "each call that would change something failed"
-        return Verdict.MISSING, "no call on record changes anything"
+            return Verdict.CONTRADICTED, "each call that would change something failed"
+        return Verdict.UNSUPPORTED, "no call on record changes anything"
 
 
 def _result(kind: ClaimKind, call: ClaimCall, command: Command | None) -> tuple[_Result, str]:
     """How a run ended, by its exit code where that is its own, and by what it printed."""
     if call.ok is None or (command is not None and command.background):
         return _Result.UNKNOWN, ""
-    shows, refutes = kind.shows.search(call.output), kind.refutes.search(call.output)
+    shows, contradicts = kind.shows.search(call.output), kind.contradicts.search(call.output)
     exited = _EXIT.search(call.output)
     ok = call.ok and not (exited and exited[1] != "0")
     own = command is None or not (command.masked or command.ignored)
-    evidence = refutes[0].strip() if refutes else ""
+    evidence = contradicts[0].strip() if contradicts else ""
     if not ok:
-        unclear = not own or (shows is not None and refutes is None)
-        return (_Result.UNKNOWN if unclear and not refutes else _Result.FAILED), evidence
-    if refutes:
+        unclear = not own or (shows is not None and contradicts is None)
+        return (_Result.UNKNOWN if unclear and not contradicts else _Result.FAILED), evidence
+    if contradicts:
         clear = not own and not (shows and kind.judge == "act")
         return (
             _Result.FAILED if clear or call.output.lstrip().startswith(evidence) else _Result.UNKNOWN

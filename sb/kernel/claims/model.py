@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 
 class Verdict(StrEnum):
-    BORNE = "borne"
-    REFUTED = "refuted"  # a result says otherwise
-    MISSING = "missing"  # no call bears it
+    SUPPORTED = "supported"
+    CONTRADICTED = "contradicted"  # a result says otherwise
+    UNSUPPORTED = "unsupported"  # no call supports it
     UNKNOWN = "unknown"  # the record cannot tell
 
 
@@ -22,7 +22,7 @@ class ClaimCall(NamedTuple):
         is_line: it is a command line.
         ok: it succeeded; None for one whose end is not known, such as one in the background.
         output: the end of what it gave.
-        writes: the files that it changed, as far as that is known.
+        writes: the files that it changed, as far as that is known; those of the project relative to it.
         edits: it is a tool that changes the files that it names.
         read_only: it changes nothing.
         delegated: another agent did work that may not be on record.
@@ -60,14 +60,14 @@ class ClaimFinding(NamedTuple):
     reason: str = ""
 
     @property
-    def told(self) -> bool:
-        """True if the record does not bear the claim."""
-        return self.verdict in (Verdict.REFUTED, Verdict.MISSING)
+    def is_disputed(self) -> bool:
+        """True if the record contradicts the claim, or does not support it."""
+        return self.verdict in (Verdict.CONTRADICTED, Verdict.UNSUPPORTED)
 
 
 def grounded(findings: Sequence[ClaimFinding]) -> bool | None:
-    """True if each claim is borne, False if one is refuted, None if none was made or one is not known."""
+    """True if each claim is supported, False if one is contradicted, None if none was made or one is not known."""
     verdicts = {finding.verdict for finding in findings}
-    if Verdict.REFUTED in verdicts:
+    if Verdict.CONTRADICTED in verdicts:
         return False
-    return True if verdicts == {Verdict.BORNE} else None
+    return True if verdicts == {Verdict.SUPPORTED} else None

@@ -32,8 +32,8 @@ class ClaimKind:
         return self._pattern("unless")
 
     @cached_property
-    def bears(self) -> re.Pattern[str]:
-        return self._pattern("bears")
+    def supports(self) -> re.Pattern[str]:
+        return self._pattern("supports")
 
     @cached_property
     def loose(self) -> re.Pattern[str]:
@@ -44,8 +44,8 @@ class ClaimKind:
         return self._pattern("shows", re.MULTILINE)
 
     @cached_property
-    def refutes(self) -> re.Pattern[str]:
-        return self._pattern("refutes", re.MULTILINE)
+    def contradicts(self) -> re.Pattern[str]:
+        return self._pattern("contradicts", re.MULTILINE)
 
     @cached_property
     def idle(self) -> re.Pattern[str]:
@@ -58,6 +58,11 @@ class _Pack:
     @cached_property
     def kinds(self) -> tuple[ClaimKind, ...]:
         return tuple(ClaimKind(name) for name in KINDS)
+
+    @cached_property
+    def runs(self) -> tuple[ClaimKind, ...]:
+        """Kinds whose calls look at code, and make no file that anybody claims."""
+        return tuple(kind for kind in self.kinds if kind.judge == "run")
 
     @cached_property
     def cancels(self) -> re.Pattern[str]:

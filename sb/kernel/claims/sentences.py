@@ -12,6 +12,7 @@ MOST_SENTENCES = 600
 LONGEST_SENTENCE = 400  # characters; a longer one is prose about something, or hostile
 _FENCE = re.compile(r"\s{0,3}(```+|~~~+)")
 _HEADING = re.compile(r"\s{0,3}(?:#{1,6}\s+(.*)|\*\*([^*]{1,80})\*\*:?\s*$|([A-Z][\w ]{1,40}):\s*$)")
+_PROSE = re.compile(r"[A-Z\u2705\u2713]")
 _LEAD = re.compile(r"^[\s>*+\-•\u2013\u2014|]*(?:\d+[.)]\s+)?(?:\[[xX]\]\s*)?")
 _QUOTED = re.compile(r'"[^"\n]{1,300}"|“[^”\n]{1,300}”')
 _ENDS = re.compile(r"(?<=[.!;])\s+|(?<=[.!])(?=[A-Z])|\s+[\u2014\u2013]\s+")
@@ -37,7 +38,7 @@ def sentences(message: str) -> Iterator[str]:
 
 
 def _lines(message: str) -> Iterator[str]:
-    fence, skipped = "", False
+    fence, skipped, blank, by_mark = "", False, False, False
     for line in message.replace("\r\n", "\n").split("\n"):
         opened = _FENCE.match(line)
         if opened and not fence:
@@ -48,7 +49,10 @@ def _lines(message: str) -> Iterator[str]:
             heading = _HEADING.match(line)
             title = heading and (heading[1] or heading[2] or heading[3])
             if title:
-                skipped = bool(PACK.sections.match(title.strip(" *_`:"))) if title else skipped
+                skipped, by_mark = bool(PACK.sections.match(title.strip(" *_`:"))), heading[1] is not None
+            elif blank and skipped and not by_mark and _PROSE.match(line):
+                skipped = False  # the list below a title in plain text is over
+            blank = not line.strip()
             if skipped or line.lstrip().startswith(">") or "[ ]" in line:
                 continue
             text = _QUOTED.sub(" ", _CONTROL.sub("", line))
