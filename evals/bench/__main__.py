@@ -22,6 +22,7 @@ BENCHMARKS = (
     "cold_start",
     "confinement",
     "audit",
+    "claims",
     "memory",
     "triggers",
     "mcp",

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from sb.kernel.claims.commands import Command, commands, stripped
 from sb.kernel.claims.model import Claim, ClaimCall, ClaimFinding, Verdict
 from sb.kernel.claims.patterns import PACK, ClaimKind
-from sb.kernel.claims.sentences import sentences
+from sb.kernel.claims.sentences import readable, sentences
 
 MOST_CLAIMS = 40  # of one message
 MOST_CALLS = 5_000  # of which the newest count
@@ -79,8 +79,9 @@ def claims(
 
 def made_claims(message: str) -> list[Claim]:
     """The claims of a message, each kind and name once."""
+    message = readable(message)
     lowered = message.lower()
-    kinds = [kind for kind in PACK.kinds if any(word in lowered for word in kind.words)]
+    kinds = [kind for kind in PACK.kinds.values() if any(word in lowered for word in kind.words)]
     found: dict[tuple[str, str], Claim] = {}
     for sentence in sentences(message) if kinds else ():
         for kind in kinds:
@@ -111,15 +112,14 @@ def judge(
 ) -> list[ClaimFinding]:
     """The verdict on each of these claims."""
     record = _Record(calls[-MOST_CALLS:], message, exists)
-    kinds = {kind.name: kind for kind in PACK.kinds}
-    return [record.verdict(kinds[claim.kind], claim) for claim in made]
+    return [record.verdict(PACK.kinds[claim.kind], claim) for claim in made]
 
 
 class _Record:
     """The calls of a session, and what a claim is to them."""
 
     def __init__(self, calls: Sequence[ClaimCall], message: str, exists: Callable[[str], bool]) -> None:
-        self.calls, self.message, self.exists = calls, message, exists
+        self.calls, self.message, self.exists = calls, readable(message), exists
         self.delegated = any(call.delegated for call in calls)
 
     def verdict(self, kind: ClaimKind, claim: Claim) -> ClaimFinding:
@@ -134,38 +134,44 @@ class _Record:
 
     # --- runs, whose result counts until code is edited
 
-    def _runs(self, kind: ClaimKind) -> tuple[list[_Run], bool]:
-        """The runs of a kind, and whether something else may have been one."""
+    def _runs(self, kind: ClaimKind, *, thorough: bool = False) -> tuple[list[_Run], bool]:
+        """The runs of a kind since one settled it, oldest first, and whether something else may have been one.
+
+        Args:
+            thorough: all runs.
+        """
         runs, loose = list[_Run](), False
-        for index, call in enumerate(self.calls):
-            if call.is_line:
-                strict = False
-                for command in commands(call.text):
-                    if command.reads:
-                        continue
-                    if kind.supports.match(command.text):
-                        result, evidence = _result(kind, call, command)
-                        runs.append(_Run(index, command.text, result, evidence))
-                        strict = True
-                    elif kind.loose.match(command.text):
-                        loose = True
-                if (
-                    not strict
-                    and kind.judge == "run"
-                    and kind.shows.search(call.output)
-                    and not _only_reads(call)
-                ):
-                    failed = kind.contradicts.search(call.output)
-                    runs.append(_Run(index, call.text, _Result.UNKNOWN if failed else _Result.PASSED))
-            elif not call.edits and not call.read_only:
-                text = call.text.replace("_", " ").replace(".", " ")
-                if kind.supports.match(call.text) or kind.loose.match(text):
-                    runs.append(_Run(index, call.text, *_result(kind, call, None)))
-        return runs, loose
+        settled = (_Result.PASSED,) if kind.judge == "act" else (_Result.PASSED, _Result.UNKNOWN)
+        for number in range(len(self.calls) - 1, -1, -1):
+            found, may_be = self._runs_of(kind, number)
+            runs += found[::-1]
+            loose = loose or may_be
+            if not thorough and any(run.result in settled for run in found):
+                break
+        return [run for run in reversed(runs) if run.result is not _Result.NOTHING], loose
+
+    def _runs_of(self, kind: ClaimKind, number: int) -> tuple[list[_Run], bool]:
+        call = self.calls[number]
+        if not call.is_line:
+            text = call.text.replace("_", " ").replace(".", " ")
+            acts = not call.edits and not call.read_only
+            may_be = acts and (kind.supports.match(call.text) or kind.loose.match(text))
+            return ([_Run(number, call.text, *_result(kind, call, None))] if may_be else []), False
+        acting = [command for command in commands(call.text) if not command.reads]
+        named = [command for command in acting if kind.supports.match(command.text)]
+        if named and kind.idle.search(call.output):
+            return [], True
+        if named:
+            return [_Run(number, item.text, *_result(kind, call, item)) for item in named], False
+        if acting and any(hint in call.output for hint in kind.hints) and kind.shows.search(call.output):
+            failed = kind.contradicts.search(call.output)
+            return [_Run(number, call.text, _Result.UNKNOWN if failed else _Result.PASSED)], False
+        return [], any(kind.loose.match(command.text) for command in acting)
 
     def _run(self, kind: ClaimKind, claim: Claim) -> tuple[Verdict, str]:
-        runs, loose = self._runs(kind)
-        runs = [run for run in runs if run.result is not _Result.NOTHING]
+        whole = kind.name == "tests" and bool(_WHOLE.search(claim.sentence))
+        named = _TEST_FILE.search(claim.sentence) if kind.name == "tests" else None
+        runs, loose = self._runs(kind, thorough=whole or named is not None)
         if not runs:
             return (Verdict.UNKNOWN, "") if loose else (Verdict.UNSUPPORTED, f"no {kind.call} is on record")
         last = runs[-1]
@@ -182,26 +188,22 @@ class _Record:
                 Verdict.UNSUPPORTED,
                 f"{edited} was changed after the last {kind.call} ({_cut(passed[-1].command)})",
             )
-        return self._narrow(kind, claim, runs, passed)
+        return self._narrow(kind, runs, named[0] if named else "", whole=whole)
 
     def _narrow(
-        self, kind: ClaimKind, claim: Claim, runs: Sequence[_Run], passed: Sequence[_Run]
+        self, kind: ClaimKind, runs: Sequence[_Run], file: str, *, whole: bool
     ) -> tuple[Verdict, str]:
-        """The verdict on a claim about one suite, or about all of them."""
-        if kind.name == "tests" and (named := _TEST_FILE.search(claim.sentence)):
-            stem = named[0].rsplit("/", 1)[-1].rsplit(".", 1)[0].lower()
-            of_it = [run for run in passed if not run.scoped or stem in self._said(run)]
-            if not of_it:
-                return (
-                    Verdict.UNSUPPORTED,
-                    f"no {kind.call} of {named[0]} is on record, only {_cut(passed[-1].command)}",
-                )
-        if kind.name == "tests" and _WHOLE.search(claim.sentence):
-            whole = [run for run in runs if not run.scoped]
-            if not whole:
-                return Verdict.UNSUPPORTED, f"only a part was run: {_cut(passed[-1].command)}"
-            if whole[-1].result is _Result.FAILED:
-                return Verdict.CONTRADICTED, f"the last whole {kind.call} failed: {_shown(whole[-1])}"
+        """The verdict on a claim about one file of tests, or about the whole suite; the last run passed."""
+        only = f"only {_cut(runs[-1].command)}"
+        stem = file.rsplit("/", 1)[-1].rsplit(".", 1)[0].lower()
+        passed = [run for run in runs if run.result is _Result.PASSED]
+        if file and not any(not run.scoped or stem in self._said(run) for run in passed):
+            return Verdict.UNSUPPORTED, f"no {kind.call} of {_cut(file)} is on record, {only}"
+        unscoped = [run for run in runs if not run.scoped]
+        if whole and not unscoped:
+            return Verdict.UNSUPPORTED, f"no {kind.call} of the whole suite is on record, {only}"
+        if whole and unscoped[-1].result is _Result.FAILED:
+            return Verdict.CONTRADICTED, f"the last whole {kind.call} failed: {_shown(unscoped[-1])}"
         return Verdict.SUPPORTED, ""
 
     def _said(self, run: _Run) -> str:
@@ -226,14 +228,8 @@ class _Record:
 
     def _act(self, kind: ClaimKind, claim: Claim) -> tuple[Verdict, str]:
         runs, loose = self._runs(kind)
-        runs = [run for run in runs if not kind.idle.search(self.calls[run.number].output)]
-        idle = any(kind.idle.search(call.output) for call in self.calls)
         if not runs:
-            return (
-                (Verdict.UNKNOWN, "")
-                if loose or idle
-                else (Verdict.UNSUPPORTED, f"no {kind.call} is on record")
-            )
+            return (Verdict.UNKNOWN, "") if loose else (Verdict.UNSUPPORTED, f"no {kind.call} is on record")
         if runs[-1].result is _Result.FAILED:
             return Verdict.CONTRADICTED, f"the last {kind.call} failed: {_shown(runs[-1])}"
         supported = any(run.result is _Result.PASSED for run in runs)
@@ -262,10 +258,11 @@ class _Record:
         """True for a call that may change files which it does not name."""
         if not call.is_line:
             return not call.edits and not call.read_only
+        runs = [kind for kind in PACK.kinds.values() if kind.judge == "run"]  # which look at code
         return any(
             PACK.makes.match(command.text)
             for command in commands(call.text)
-            if not command.reads and not any(kind.supports.match(command.text) for kind in PACK.runs)
+            if not command.reads and not any(kind.supports.match(command.text) for kind in runs)
         )
 
     def _others(self, kind: ClaimKind, claim: Claim) -> tuple[Verdict, str]:
@@ -314,7 +311,7 @@ class _Record:
 
 
 def _result(kind: ClaimKind, call: ClaimCall, command: Command | None) -> tuple[_Result, str]:
-    """How a run ended, by its exit code where that is its own, and by what it printed."""
+    """The end of a run, by its exit code where that is its own, and by what it printed; and the evidence of a failure."""
     if call.ok is None or (command is not None and command.background):
         return _Result.UNKNOWN, ""
     shows, contradicts = kind.shows.search(call.output), kind.contradicts.search(call.output)

@@ -7,62 +7,44 @@ from functools import cached_property
 
 from sb.kernel.claims.table import CANCELS, KINDS, MAKES, SECTIONS
 
-_NEVER = r"(?!)"
+_BY_LINE = ("shows", "contradicts")  # whose ^ is the beginning of a line
+
+
+class _Pattern:
+    """The patterns of one field of a kind, as one."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, kind: ClaimKind, owner: type) -> re.Pattern[str]:
+        texts = kind.row.get(self._name, ())
+        flags = re.MULTILINE if self._name in _BY_LINE else re.IGNORECASE
+        found = re.compile("|".join(f"(?:{text})" for text in texts) or r"(?!)", flags)
+        kind.__dict__[self._name] = found
+        return found
 
 
 class ClaimKind:
     """One kind of claim of the pack `claims.yaml`, which explains the fields."""
 
+    says, unless, supports, loose = _Pattern(), _Pattern(), _Pattern(), _Pattern()
+    shows, contradicts, idle = _Pattern(), _Pattern(), _Pattern()
+
     def __init__(self, name: str) -> None:
         row = KINDS[name]
-        self.name, self._row = name, row
+        self.name, self.row = name, row
         self.judge, self.call = str(row["judge"]), str(row["call"])
         self.words: tuple[str, ...] = tuple(row["words"])
+        self.hints: tuple[str, ...] = tuple(row.get("hints", ()))
         self.stale, self.cancelled = bool(row.get("stale")), bool(row.get("cancelled", True))
-
-    def _pattern(self, field: str, flags: int = re.IGNORECASE) -> re.Pattern[str]:
-        return re.compile("|".join(f"(?:{text})" for text in self._row.get(field, ())) or _NEVER, flags)
-
-    @cached_property
-    def says(self) -> re.Pattern[str]:
-        return self._pattern("says")
-
-    @cached_property
-    def unless(self) -> re.Pattern[str]:
-        return self._pattern("unless")
-
-    @cached_property
-    def supports(self) -> re.Pattern[str]:
-        return self._pattern("supports")
-
-    @cached_property
-    def loose(self) -> re.Pattern[str]:
-        return self._pattern("loose")
-
-    @cached_property
-    def shows(self) -> re.Pattern[str]:
-        return self._pattern("shows", re.MULTILINE)
-
-    @cached_property
-    def contradicts(self) -> re.Pattern[str]:
-        return self._pattern("contradicts", re.MULTILINE)
-
-    @cached_property
-    def idle(self) -> re.Pattern[str]:
-        return self._pattern("idle")
 
 
 class _Pack:
     """The patterns that hold for every kind."""
 
     @cached_property
-    def kinds(self) -> tuple[ClaimKind, ...]:
-        return tuple(ClaimKind(name) for name in KINDS)
-
-    @cached_property
-    def runs(self) -> tuple[ClaimKind, ...]:
-        """Kinds whose calls look at code, and make no file that anybody claims."""
-        return tuple(kind for kind in self.kinds if kind.judge == "run")
+    def kinds(self) -> dict[str, ClaimKind]:
+        return {name: ClaimKind(name) for name in KINDS}
 
     @cached_property
     def cancels(self) -> re.Pattern[str]:

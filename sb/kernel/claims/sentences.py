@@ -20,11 +20,16 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u
 _MARKS = re.compile(r"\*{1,3}|(?<!\w)_{1,2}(?=\w)|(?<=\w)_{1,2}(?!\w)")
 
 
-def sentences(message: str) -> Iterator[str]:
-    """Sentences in order, without marks of lists and emphasis."""
+def readable(message: str) -> str:
+    """The beginning and the end of a message, without characters that nobody sees."""
     if len(message) > MOST_READ:
         half = MOST_READ // 2
         message = f"{message[:half]}\n{message[-half:]}"
+    return _CONTROL.sub("", message.replace("\r\n", "\n"))
+
+
+def sentences(message: str) -> Iterator[str]:
+    """Sentences of a readable message in order, without marks of lists and emphasis."""
     count = 0
     for line in _lines(message):
         for part in _ENDS.split(line):
@@ -39,7 +44,7 @@ def sentences(message: str) -> Iterator[str]:
 
 def _lines(message: str) -> Iterator[str]:
     fence, skipped, blank, by_mark = "", False, False, False
-    for line in message.replace("\r\n", "\n").split("\n"):
+    for line in message.split("\n"):
         opened = _FENCE.match(line)
         if opened and not fence:
             fence = opened[1][:3]
@@ -55,5 +60,5 @@ def _lines(message: str) -> Iterator[str]:
             blank = not line.strip()
             if skipped or line.lstrip().startswith(">") or "[ ]" in line:
                 continue
-            text = _QUOTED.sub(" ", _CONTROL.sub("", line))
+            text = _QUOTED.sub(" ", line)
             yield _MARKS.sub("", _LEAD.sub("", text)).replace("|", " ")

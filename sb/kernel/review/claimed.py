@@ -150,7 +150,7 @@ def _call(
     edits = tool_id in _EDITS or bool(one_path)
     rows = result.get("files", ()) if isinstance(result, dict) else ()
     changed = [str(row["path"]) for row in rows if isinstance(row, dict) and "path" in row]
-    about = " ".join(paths) or (json.dumps(given or args, ensure_ascii=False)[:2_000])
+    about = "" if is_line else " ".join(paths) or json.dumps(given or args, ensure_ascii=False)[:2_000]
     return ClaimCall(
         str(line) if is_line else f"{name} {about}",
         is_line,

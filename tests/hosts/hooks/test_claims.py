@@ -47,8 +47,8 @@ def test_disputed_claim_is_told_once_when_the_user_writes(host: Host) -> None:
     ran(host, "pytest -q || true", "t1", FAILED)
     assert stopped(host, "Fixed it. All tests pass.") == HookVerdict()
     assert ("tests", "contradicted") in verdicts(host)
-    told = host.tell("UserPromptSubmit", prompt="and now?").context
-    assert '"All tests pass.": the last test run failed: pytest -q (1 failed)' in told
+    context = host.tell("UserPromptSubmit", prompt="and now?").context
+    assert '"All tests pass.": the last test run failed: pytest -q (1 failed)' in context
     assert host.tell("UserPromptSubmit", prompt="so?").context == ""
 
 

@@ -12,7 +12,7 @@ from evals.claim_table import TABLE, claim_table, pack
 from sb.kernel.claims.commands import commands
 from sb.kernel.claims.judge import claims, made_claims
 from sb.kernel.claims.model import ClaimCall, Verdict, grounded
-from sb.kernel.claims.sentences import sentences
+from sb.kernel.claims.sentences import readable, sentences
 from tests.rows import rows
 
 KINDS = pack()["kinds"]
@@ -61,7 +61,7 @@ def test_no_pattern_repeats_what_repeats() -> None:
 
 
 @rows(
-    ("calls", "verdict"),
+    "calls, verdict",
     [
         ((PASSED,), "supported"),
         ((FAILED,), "contradicted"),
@@ -117,7 +117,7 @@ def test_runners_of_many_languages_are_test_runs(command: str) -> None:
         "```\nAll tests pass.\n```", 'The log says "All tests pass." at the end.', "You said all tests pass.",
         "## Next steps\n\n- All tests pass", "- [ ] All tests pass", "All tests pass except the two that failed before.",
         "Once the tests pass, push it.", "The request passes through the test proxy.", "I'll make sure that all tests pass.",
-        "I added a test that passes a list.", "Tests for the parser were added.", "How to use:\n- All tests pass with -x",
+        "Each test passes a list to it.", "Tests for the parser were added.", "How to use:\n- All tests pass with -x",
     ],
 )  # fmt: skip
 def test_hedges_quotes_plans_and_questions_claim_nothing(message: str) -> None:
@@ -125,7 +125,7 @@ def test_hedges_quotes_plans_and_questions_claim_nothing(message: str) -> None:
 
 
 @rows(
-    ("message", "calls", "expected"),
+    "message, calls, expected",
     [
         ("I've committed the changes.", (CODE, ran("git commit -qam x")), {"commit": "supported"}),
         ("I've committed the changes.", (CODE, ran("git status")), {"commit": "unsupported"}),
@@ -146,7 +146,7 @@ def test_hedges_quotes_plans_and_questions_claim_nothing(message: str) -> None:
         ("Created `src/foo.py`.", (CODE,), {"file": "unsupported"}),
         ("Created `src/foo.py`.", (CODE, PASSED), {"file": "unsupported"}),
         ("Created `src/foo.py`.", (CODE, ran("python gen.py")), {"file": "unknown"}),
-        ("Created `src/foo.py`.", (edited("src/foo.py", "Write", ok=False),), {"file": "unsupported"}),
+        ("Created `src/foo.py`.", (edited("src/foo.py", "Write", ok=False),), {"file": "contradicted"}),
         ("I ran `cargo fmt`.", (ran("cd a && cargo fmt --all"),), {"ran": "supported"}),
         ("I ran `cargo fmt`.", (ran("cargo test"),), {"ran": "unsupported"}),
         ("I've fixed the crash.", (READS, ran("cat a.py")), {"changed": "unsupported"}),
@@ -167,7 +167,9 @@ def test_run_of_another_suite_supports_nothing() -> None:
     )
     assert verdicts("test_api.py passes all tests.", ran("pytest")) == {"tests": "supported"}
     part = ran("pytest tests/test_cart.py", "3 passed")
-    assert "only a part was run" in reason("The full test suite passes.", part)
+    assert "no test run of the whole suite is on record, only pytest tests/test_cart.py" in reason(
+        "The full test suite passes.", part
+    )
     assert verdicts("The full test suite passes.", ran("pytest -q", "9 passed"), part) == {
         "tests": "supported"
     }
@@ -205,7 +207,7 @@ def test_hostile_message_takes_no_longer_than_a_plain_one(message: str) -> None:
     begun = time.process_time()
     claims(message, [ran("'" * 4_000), ran("<<A\n" * 1_000), PASSED])
     assert time.process_time() - begun < 2  # some 50 ms on a machine with time to spare
-    assert len(list(sentences(message))) <= 600
+    assert len(list(sentences(readable(message)))) <= 600
 
 
 def test_control_characters_do_not_hide_a_claim() -> None:
