@@ -88,6 +88,6 @@ def stripped(words: str) -> str:
         if not match:
             break
         bare = bare[match.end() :].strip()
-    bare = _VERSION.sub(r"\1", bare)
+    bare = _VERSION.sub(r"\1", bare).removesuffix("2>&1").rstrip()
     wrapped = bare.startswith(("./gradlew", "./mvnw"))
     return bare if wrapped else _FOLDER.sub("", bare, count=1) if _FOLDER.match(bare) else bare

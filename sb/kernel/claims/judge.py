@@ -256,8 +256,8 @@ class _Record:
 
     def _may_make(self, call: ClaimCall) -> bool:
         """True for a call that may change files which it does not name."""
-        if not call.is_line:
-            return not call.edits and not call.read_only
+        if call.known or not call.is_line:
+            return not (call.known or call.edits or call.read_only)
         runs = [kind for kind in PACK.kinds.values() if kind.judge == "run"]  # which look at code
         return any(
             PACK.makes.match(command.text)
@@ -273,13 +273,13 @@ class _Record:
             return Verdict.UNKNOWN, ""
         turn = [call for call in self.calls if call.this_turn]
         for call in turn:
-            for path in call.writes if call.edits and call.ok else ():
+            for path in call.writes:
                 base = path.rsplit("/", 1)[-1]
                 stem = base.split(".")[0].lower()
                 if path.startswith(_TEMPORARY) or (not none and (base.lower() in spoken or stem in spoken)):
                     continue
                 return Verdict.CONTRADICTED, f"{_cut(base)} was changed too"
-        known = all(call.edits or call.read_only or _only_reads(call) for call in turn)
+        known = all(call.known or call.edits or _only_reads(call) for call in turn)
         return Verdict.SUPPORTED if known and turn else Verdict.UNKNOWN, ""
 
     def _ran(self, kind: ClaimKind, claim: Claim) -> tuple[Verdict, str]:

@@ -27,6 +27,7 @@ class ClaimCall(NamedTuple):
         read_only: it changes nothing.
         delegated: another agent did work that may not be on record.
         this_turn: it was made since the user wrote last.
+        known: `writes` are all the files of the project that it changed.
     """
 
     text: str
@@ -38,6 +39,7 @@ class ClaimCall(NamedTuple):
     read_only: bool = False
     delegated: bool = False
     this_turn: bool = True
+    known: bool = False
 
 
 class Claim(NamedTuple):

@@ -52,8 +52,8 @@ def _lines(message: str) -> Iterator[str]:
             fence = ""
         elif not fence:
             heading = _HEADING.match(line)
-            title = heading and (heading[1] or heading[2] or heading[3])
-            if title:
+            title = (heading[1] or heading[2] or heading[3]) if heading else ""
+            if heading and title:
                 skipped, by_mark = bool(PACK.sections.match(title.strip(" *_`:"))), heading[1] is not None
             elif blank and skipped and not by_mark and _PROSE.match(line):
                 skipped = False  # the list below a title in plain text is over

@@ -161,6 +161,7 @@ def _call(
         safety == "read_only",
         tool_id in _AGENTS,
         this_turn,
+        isinstance(result, dict) and result.get("tree") is True,
     )
 
 
@@ -174,7 +175,8 @@ def printed(result: Any, error: str = "", *, most: int = MOST_PRINTED) -> str:
         shown = result.get(PRINTED) or result.get("ends") or result.get("begins")
         named = [result.get(name) for name in ("stdout", "stderr", "output", "failed")]
         texts = [shown] if shown else [item for item in named if isinstance(item, str) and item]
-        text = "\n".join(map(str, texts)) or json.dumps(result, ensure_ascii=False)
+        about_files = "files" in result or "tree" in result
+        text = "\n".join(map(str, texts)) or ("" if about_files else json.dumps(result, ensure_ascii=False))
     else:
         text = result if isinstance(result, str) else "" if result is None else json.dumps(result)
     return "\n".join(filter(None, (error, text)))[-most:]

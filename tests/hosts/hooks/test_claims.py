@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from typing import Any
 
 import pytest
@@ -97,6 +98,20 @@ def test_only_what_the_turn_changed_counts_against_no_other_files(host: Host) ->
     stopped(host, "I only modified cart.py.")
     assert verdicts(host) == [("others", "supported")]
     host.write(host.project / "order.py", "x = 2\n", "t3")
+    stopped(host, "I only modified cart.py.")
+    assert verdicts(host) == [("others", "contradicted")]
+
+
+def test_stored_tree_tells_which_other_files_a_command_changed(host: Host) -> None:
+    subprocess.run(["git", "init", "-q", str(host.project)], check=True)
+    host.configure("undo: {tree_ms: 60000}\n")
+    host.write(host.project / "cart.py", "x = 1\n", "t1")
+    ran(host, "make fmt", "t2")
+    stopped(host, "I only modified cart.py.")
+    assert verdicts(host) == [("others", "supported")]
+    host.before("Bash", "t3", command="make fmt")
+    (host.project / "order.py").write_text("x = 1\n", encoding="utf-8")
+    host.after("Bash", "t3", "", command="make fmt")
     stopped(host, "I only modified cart.py.")
     assert verdicts(host) == [("others", "contradicted")]
 
