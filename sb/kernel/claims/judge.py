@@ -153,9 +153,9 @@ class _Record:
     def _runs_of(self, kind: ClaimKind, number: int) -> tuple[list[_Run], bool]:
         call = self.calls[number]
         if not call.is_line:
-            text = call.text.replace("_", " ").replace(".", " ")
-            acts = not call.edits and not call.read_only
-            may_be = acts and (kind.supports.match(call.text) or kind.loose.match(text))
+            about = call.text.partition(" ")[0] if call.read_only else call.text
+            words = about.replace("_", " ").replace(".", " ")
+            may_be = not call.edits and (kind.supports.match(about) or kind.loose.match(words))
             return ([_Run(number, call.text, *_result(kind, call, None))] if may_be else []), False
         acting = [command for command in commands(call.text) if not command.reads]
         named = [command for command in acting if kind.supports.match(command.text)]

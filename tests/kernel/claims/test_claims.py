@@ -88,6 +88,7 @@ def test_no_pattern_repeats_what_repeats() -> None:
         ((CODE, ClaimCall("Agent", False, delegated=True)), "unknown"),
         ((), "unknown"),
         ((ClaimCall("run_tests {}", False, True, '{"passed": 3, "failed": 0}'),), "supported"),
+        ((CODE, ClaimCall("Grep test_cart", False, True, "def test_passed", read_only=True)), "unsupported"),
     ],
 )
 def test_passing_tests_are_held_against_results(calls: tuple[ClaimCall, ...], verdict: str) -> None:
