@@ -10,6 +10,9 @@ import pytest
 from sb.hosts.hooks.event import Decision, HookVerdict
 from sb.kernel.review.claimed import is_grounded, last_claims, recorded_calls
 from sb.kernel.review.runs import first_events, runs_at
+from sb.log.kinds import CLAIMS_JUDGED
+from sb.present.events import event_line
+from sb.present.runs import RUN, UsedRun
 from tests.hosts.hooks.conftest import Host
 from tests.rows import rows
 
@@ -123,6 +126,11 @@ def test_run_shows_its_disputed_claims(host: Host) -> None:
         (run,) = runs_at(runtime.log, first_events(runtime.log)).values()
         assert run.disputed_claims == ("The build succeeds.",)
         assert is_grounded(runtime.log, run.run_id) is False
+        assert RUN.text(UsedRun(run), 0, "state") == "open; 1 disputed claim"
+        (event,) = runtime.log.events(kind=CLAIMS_JUDGED)
+        assert event_line(event).object.startswith(
+            "The build succeeds. (the last build failed: npm run build"
+        )
 
 
 def test_printed_end_is_on_record_masked_beside_the_files_of_a_call(host: Host) -> None:
