@@ -60,3 +60,12 @@ class _Pack:
 
 
 PACK = _Pack()
+
+
+def compile_all() -> None:
+    """Compile every pattern now, in a process whose children will judge messages."""
+    for kind in PACK.kinds.values():
+        for name in ("says", "unless", "supports", "loose", "shows", "contradicts", "idle"):
+            getattr(kind, name)
+    for name in ("cancels", "sections", "makes"):
+        getattr(PACK, name)
