@@ -87,7 +87,9 @@ def _handled(session: HookSession) -> HookVerdict:
     if event.moment in _TURN_OVER:
         reports.give_up()
     if event.moment is Moment.STOP and event.text:
-        return _last_message(session)
+        verdict = _last_message(session)
+        if verdict != HookVerdict():
+            return verdict
     if event.moment is Moment.PROMPT:
         if session.config.hooks.claims == TELL:
             from sb.hosts.hooks.guards.claiming import untold

@@ -8,7 +8,7 @@ from typing import Any
 
 from sb.base.secrets.redaction import one_line
 from sb.kernel.claims.model import Claim, ClaimCall, ClaimFinding, Verdict, grounded
-from sb.kernel.run_context import SUBAGENT, RunContext
+from sb.kernel.run_context import CONTINUES, SUBAGENT, RunContext
 from sb.log.event import Subject
 from sb.log.event_log import EventLog
 from sb.log.kinds import CLAIMS_JUDGED, RUN_STARTED, SESSION_TURN, TOOL_DISPATCH
@@ -21,7 +21,18 @@ _AGENTS = ("host.agent",)
 _EDITS = ("host.write", "host.write_config")
 _FIELDS = ", ".join(
     f"'$.{name}'"
-    for name in ("phase", "state", "args", "result", "error", "safety_class", "code", SUBAGENT, "project")
+    for name in (
+        "phase",
+        "state",
+        "args",
+        "result",
+        "error",
+        "safety_class",
+        "code",
+        SUBAGENT,
+        "project",
+        CONTINUES,
+    )
 )
 _EVENTS = f"""SELECT kind, call_id, tool_id, CASE WHEN json_valid(payload) THEN json_extract(payload, {_FIELDS}) END
 FROM (SELECT id, kind, call_id, tool_id, payload FROM events WHERE run_id = ? AND kind IN ('{TOOL_DISPATCH}', '{SESSION_TURN}', '{RUN_STARTED}')
@@ -112,9 +123,11 @@ def _calls(rows: Sequence[Sequence[Any]]) -> Iterator[ClaimCall]:
     for number, (kind, call_id, tool_id, fields) in enumerate(rows):
         if kind == SESSION_TURN or not fields:
             continue
-        phase, state, args, result, error, safety, code, subagent, folder = json.loads(fields)
+        phase, state, args, result, error, safety, code, subagent, folder, continues = json.loads(fields)
         if kind == RUN_STARTED:
             project = str(folder or "")
+            if continues:  # what was made before is on record elsewhere
+                yield ClaimCall(f"({continues})", False, read_only=True, delegated=True, this_turn=False)
             continue
         reported = reported or bool(subagent)
         if phase == "intent":

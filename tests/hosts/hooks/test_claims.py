@@ -88,6 +88,16 @@ def test_denied_call_supports_nothing(host: Host) -> None:
     assert verdicts(host) == [("push", "unsupported")]
 
 
+def test_session_that_goes_on_from_another_one_is_not_disputed_for_what_is_missing(host: Host) -> None:
+    host.tell("SessionStart", source="resume")
+    host.write(host.project / "cart.py", "x = 1\n", "t1")
+    stopped(host, "All tests pass.")
+    assert verdicts(host) == [("tests", "unknown")]
+    failed(host, "pytest -q", "t2", "Exit code 1\n1 failed")
+    stopped(host, "All tests pass.")
+    assert verdicts(host) == [("tests", "contradicted")]
+
+
 def test_claims_of_a_subagent_are_left_to_its_agent(host: Host) -> None:
     host.write(host.project / "cart.py", "x = 1\n", "t1")
     host.tell("SubagentStop", last_assistant_message="All tests pass.", agent_id="a1")
