@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from typing import Any
 
@@ -64,6 +65,18 @@ def test_hold_keeps_the_agent_from_stopping_once(host: Host) -> None:
     assert "no commit is on record" in verdict.reason
     assert stopped(host, "I've committed the changes.", again=True) == HookVerdict()
     assert host.tell("UserPromptSubmit", prompt="go on").context == ""
+
+
+def test_process_blocks_the_stop_in_the_hosts_form(host: Host) -> None:
+    host.configure("hooks: {claims: hold}\n")
+    host.write(host.project / "cart.py", "x = 1\n", "t1")
+    payload = host.payload("Stop", last_assistant_message="Deployed to staging.", stop_hook_active=False)
+    done = host.ask(payload)
+    answer = json.loads(done.stdout)
+    assert (done.returncode, answer["decision"]) == (0, "block")
+    assert '"Deployed to staging.": no deployment is on record' in answer["reason"]
+    done = host.ask(payload | {"stop_hook_active": True})
+    assert (done.returncode, done.stdout) == (0, "")
 
 
 def test_off_records_nothing(host: Host) -> None:
