@@ -301,10 +301,10 @@ class _Record:
 
     def _changed(self, kind: ClaimKind, claim: Claim) -> tuple[Verdict, str]:
         acting = [call for call in self.calls if call.edits or not (call.read_only or _only_reads(call))]
+        if any(call.edits and call.ok for call in acting):
+            return Verdict.SUPPORTED, ""
         if any(call.ok is not False for call in acting):
-            return Verdict.SUPPORTED if any(
-                call.edits and call.ok for call in acting
-            ) else Verdict.UNKNOWN, ""
+            return Verdict.UNKNOWN, ""
         if acting:
             return Verdict.CONTRADICTED, "each call that would change something failed"
         return Verdict.UNSUPPORTED, "no call on record changes anything"
@@ -323,10 +323,8 @@ def _result(kind: ClaimKind, call: ClaimCall, command: Command | None) -> tuple[
         unclear = not own or (shows is not None and contradicts is None)
         return (_Result.UNKNOWN if unclear and not contradicts else _Result.FAILED), evidence
     if contradicts:
-        clear = not own and not (shows and kind.judge == "act")
-        return (
-            _Result.FAILED if clear or call.output.lstrip().startswith(evidence) else _Result.UNKNOWN
-        ), evidence
+        unclear = own or (shows is not None and kind.judge == "act")  # it succeeded, and printed of a failure
+        return (_Result.UNKNOWN if unclear else _Result.FAILED), evidence
     if own or shows:
         return _Result.PASSED, ""
     return (_Result.NOTHING if command is not None and command.ignored else _Result.UNKNOWN), ""
