@@ -59,6 +59,7 @@ FLOORS = (
             "red_team",
             "contradiction_ledger memory_read_policy",
             "trajectory_eval",
+            "claims",
             "authority",
             "registry",
             "error_classifier",

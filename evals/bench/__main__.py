@@ -24,6 +24,7 @@ BENCHMARKS = (
     "cold_start",
     "confinement",
     "audit",
+    "claims",
     "memory",
     "triggers",
     "mcp",

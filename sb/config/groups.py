@@ -334,6 +334,14 @@ class Hooks:
         "each session to the other, refuse also refuses the change.",
         narrow=stricter("off", "warn", "refuse"),
     )
+    claims: str = setting(
+        "tell",
+        choice("off", "tell", "hold"),
+        "What becomes of a claim in an agent's last message (tests pass, committed, deployed) that its calls and their results "
+        "do not support: tell puts it on record and tells the agent when its user writes next, hold also keeps the agent from "
+        "stopping, once.",
+        narrow=stricter("off", "tell", "hold"),
+    )
     mcp: Mapping[str, str] = setting(
         MappingProxyType({}),
         mapping(choice("read", "server", "ask"), "a mapping of patterns of MCP tools to read, server or ask"),

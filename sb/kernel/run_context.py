@@ -167,6 +167,7 @@ DEBT_SHARE = {
 RECOVERY_AGENT = "recovery"  # whose calls undo those of other agents; no agent may have the name
 OWN_PROGRAM = "python"  # the host of a run whose program opens the runtime itself
 INTENT_UNSTATED = "intent_unstated"  # of a run's metadata: its host made its intent up, nobody named one
+CONTINUES = "continues"  # of a run's metadata: how it goes on with a session whose calls another run has
 SUBAGENT = "subagent"  # of a run's metadata: who of the host's agents makes the call
 _MILLION = 1_000_000
 MOST_CONSEQUENCE = 1e15  # what is larger counts as this

@@ -50,6 +50,7 @@ SESSION_CONFLICT = "session.conflict"
 SESSION_TOLD = "session.told"
 SESSION_TURN = "session.turn"
 SESSION_QUESTION = "session.question"
+CLAIMS_JUDGED = "claims.judged"
 ATTACK_FOUND = "attack.found"
 OUTPUT_GATED = "output.gated"
 TOKEN_CREATED = "token.created"
@@ -100,6 +101,7 @@ _meanings = {
     SESSION_TOLD: "A session was told of a conflict",
     SESSION_TURN: "The user of a session wrote, which begins a turn",
     SESSION_QUESTION: "A host asked its own user about a call, or denied one by its own rules",
+    CLAIMS_JUDGED: "The claims of a last message were held against the calls of its run",
     TOKEN_CREATED: "A person let an agent connect over HTTP",
     TOKEN_REVOKED: "A person took an agent's token back",
     AUTONOMY_LOWERED: "An agent lost autonomy for a tool, by what it did",

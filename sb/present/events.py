@@ -62,6 +62,7 @@ _WORDS = {
     kinds.SESSION_TOLD: "notified",
     kinds.SESSION_TURN: "turn",
     kinds.SESSION_QUESTION: "asked",
+    kinds.CLAIMS_JUDGED: "claimed",
     kinds.MEMORY_PUT: "saved",
     kinds.MEMORY_GET: "read",
     kinds.TOOL_POLICY_BLOCKED: "refused",
@@ -211,6 +212,10 @@ def _about(event: Event, payload: Mapping[str, Any]) -> str:
             return f"{'accepted' if statement.get('accepted') is True else 'rejected'} {event.subject.run_id}"
         case kinds.OPERATOR_CHANGED:
             return f"{payload.get('how', '')} {payload.get('name', '')}".strip()
+        case kinds.CLAIMS_JUDGED:
+            return "; ".join(
+                f"{item['claim']} ({item['reason'] or item['verdict']})" for item in payload.get("claims", ())
+            )
         case kinds.SESSION_CONFLICT:
             return str(payload.get("path", ""))
         case kinds.MEMORY_PUT | kinds.MEMORY_GET:

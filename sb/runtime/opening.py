@@ -46,6 +46,7 @@ from sb.store.database import Database, open_database
 if TYPE_CHECKING:  # a process that judges one call has no need of them
     from sb.context_packs import ContextInjector
     from sb.entity import Entity
+    from sb.kernel.claims.model import ClaimFinding
     from sb.kernel.compensation.dispatcher import CompensationDispatcher
     from sb.kernel.durable_execution.journal import WorkflowJournal
     from sb.kernel.events import AssumptionInvalidated, EventBus
@@ -251,6 +252,16 @@ class Runtime:
         performed = self.recovery.perform_approved()
         report = replace(AssumptionCheck(self.recovery).run(), performed=performed)
         return report, [decision for event in report.false for decision in self.invalidate(event)]
+
+    def check_claims(self, ctx: RunContext, message: str) -> list[ClaimFinding]:
+        """Judge what the last message of a run claims by the calls of that run, and put it on record.
+
+        Raises:
+            SBError: the log cannot be read or written.
+        """
+        from sb.kernel.review.claimed import judge_message
+
+        return judge_message(self.log, ctx, message)
 
     @property
     def approvals(self) -> Approvals:

@@ -32,7 +32,7 @@ from sb.kernel.policy.standing_in import stood_for
 from sb.kernel.registry.arguments import LONGEST_LOGGED_VALUE, hidden_names, loggable
 from sb.kernel.results import OUTCOME_UNKNOWN
 from sb.kernel.reversibility.mutations import Done, MutationStore, begun, sources_of
-from sb.kernel.run_context import OWN_PROGRAM, SUBAGENT, RunContext
+from sb.kernel.run_context import CONTINUES, OWN_PROGRAM, SUBAGENT, RunContext
 from sb.log.event import Subject
 from sb.log.event_log import EventLog, LogWrite
 from sb.log.kinds import (
@@ -61,7 +61,8 @@ WHERE_FROM = (
     "host",
     "project",
     "remotes",
-)  # of a run's metadata: the program and the project that it belongs to
+    CONTINUES,
+)  # of a run's metadata: the program and the project that it belongs to, and that another run has its beginning
 NONCE = "nonce"  # of an outcome: names the report of a host that gives its calls no ids
 _REPORTS_LOOKED_AT = 200  # of a run, newest first: the other judging of a report was seconds ago
 
