@@ -9,6 +9,7 @@ BENCHMARKS = (
     "kernel",
     "boundaries",
     "kill",
+    "autonomy",
     "outcomes",
     "recovery",
     "replay",

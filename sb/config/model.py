@@ -21,6 +21,7 @@ from sb.config.groups import (
     MIB,
     Approvals,
     Audit,
+    Autonomy,
     Budget,
     Console,
     Entity,
@@ -175,6 +176,7 @@ class Config:
     approvals: Approvals = field(default_factory=Approvals)
     irreversibility: Irreversibility = field(default_factory=Irreversibility)
     kill: Kill = field(default_factory=Kill)
+    autonomy: Autonomy = field(default_factory=Autonomy)
     hooks: Hooks = field(default_factory=Hooks)
     memory: Memory = field(default_factory=Memory)
     red_team: RedTeam = field(default_factory=RedTeam)

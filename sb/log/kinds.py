@@ -54,6 +54,11 @@ ATTACK_FOUND = "attack.found"
 OUTPUT_GATED = "output.gated"
 TOKEN_CREATED = "token.created"
 TOKEN_REVOKED = "token.revoked"
+AUTONOMY_LOWERED = "autonomy.lowered"
+AUTONOMY_RAISED = "autonomy.raised"
+AUTONOMY_FROZEN = "autonomy.frozen"
+AUTONOMY_UNFROZEN = "autonomy.unfrozen"
+AUTONOMY_EVALUATED = "autonomy.evaluated"
 
 _meanings = {
     TOOL_DISPATCH: "Tool execution dispatch decision",
@@ -97,6 +102,11 @@ _meanings = {
     SESSION_QUESTION: "A host asked its own user about a call, or denied one by its own rules",
     TOKEN_CREATED: "A person let an agent connect over HTTP",
     TOKEN_REVOKED: "A person took an agent's token back",
+    AUTONOMY_LOWERED: "An agent lost autonomy for a tool, by what it did",
+    AUTONOMY_RAISED: "A person signed more autonomy for an agent and tool",
+    AUTONOMY_FROZEN: "No autonomy is proposed for an agent any more",
+    AUTONOMY_UNFROZEN: "A person lets autonomy be proposed for an agent again",
+    AUTONOMY_EVALUATED: "A person signed the score of an agent's evaluation",
 }
 
 

@@ -51,6 +51,11 @@ _WORDS = {
     kinds.KILL_LIFTED: "lifted",
     kinds.INCIDENT_OPENED: "opened",
     kinds.INCIDENT_CLOSED: "closed",
+    kinds.AUTONOMY_LOWERED: "lowered",
+    kinds.AUTONOMY_RAISED: "raised",
+    kinds.AUTONOMY_FROZEN: "frozen",
+    kinds.AUTONOMY_UNFROZEN: "unfrozen",
+    kinds.AUTONOMY_EVALUATED: "evaluated",
     kinds.OUTCOME_JUDGED: "judged",
     kinds.OPERATOR_CHANGED: "operators",
     kinds.SESSION_CONFLICT: "conflict",
@@ -200,6 +205,8 @@ def _about(event: Event, payload: Mapping[str, Any]) -> str:
             return f"{statement.get('scope', '')} {statement.get('target', '')}".strip()
         case kinds.INCIDENT_OPENED | kinds.INCIDENT_CLOSED:
             return f"{statement.get('id', '')} {statement.get('title', '')}".strip()
+        case _ if event.kind.startswith("autonomy."):
+            return str(statement.get("tool_id") or "every tool")
         case kinds.OUTCOME_JUDGED:
             return f"{'accepted' if statement.get('accepted') is True else 'rejected'} {event.subject.run_id}"
         case kinds.OPERATOR_CHANGED:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from functools import partial
+
 import pytest
 
 from sb.kernel import business_metrics
-from sb.kernel.autonomy import scoring
+from sb.kernel.autonomy import levels, scoring
+from sb.kernel.autonomy.judging import Autonomy
+from sb.kernel.autonomy.scoring import AutonomyMode
 from sb.kernel.autonomy.state import AutonomyState
+from sb.kernel.incident_response import statements
+from sb.kernel.incident_response.statements import Statement
 from sb.kernel.outcomes import judgements, record, reporting
 from sb.kernel.tokenomics.outcomes import OutcomeRecord
 from sb.kernel.tokenomics.report import TokenomicsReport
@@ -27,6 +34,39 @@ def reversibility_says_nothing(patch: pytest.MonkeyPatch) -> None:
 @breaks("HA-37")
 def a_failed_replay_freezes_nothing(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(AutonomyState, "record_replay", lambda state, passed: None)
+
+
+@breaks("HA-37")
+def a_level_rises_unsigned(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(levels, "_require_key", lambda by: None)
+    anybody = statements.may_be_anybody
+    patch.setattr(statements, "may_be_anybody", lambda kind: kind.startswith("autonomy.") or anybody(kind))
+    patch.setattr(levels, "replay", partial(_trusting, levels.replay))
+
+
+def _trusting(
+    replay: Callable[[Iterable[Statement]], levels.Standing], given: Iterable[Statement]
+) -> levels.Standing:
+    return replay(it._replace(signed=True, doubt="") for it in given)
+
+
+@breaks("HA-37")
+def a_denial_takes_nothing_away(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(levels, "_corrected", lambda level, row: level)
+
+
+@breaks("HA-37")
+def no_call_is_held_to_its_level(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Autonomy, "judge", lambda autonomy, call: None)
+
+
+@breaks("HA-37")
+def a_signature_counts_for_every_tool(patch: pytest.MonkeyPatch) -> None:
+    def mode(standing: levels.Standing, *_: str) -> AutonomyMode:
+        raised = any(level.raised for level in standing.levels.values())
+        return AutonomyMode.AUTO_EXECUTE if raised else levels.UNPROVEN
+
+    patch.setattr(levels.Standing, "mode", mode)
 
 
 @breaks("HA-18")

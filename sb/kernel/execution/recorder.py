@@ -46,6 +46,7 @@ from sb.log.kinds import (
 from sb.store import driver
 
 if TYPE_CHECKING:  # what is off need not be loaded
+    from sb.kernel.autonomy.judging import Autonomy
     from sb.kernel.boundaries.boundaries import Boundaries
 
 _BLOCKED_BY_POLICY = {
@@ -88,6 +89,7 @@ class Recorder:
         run_facts: what the start of a run says beside, in plain JSON.
         capture: takes down runs for a replay; None for nobody.
         boundaries: what is recorded of a run beside its context; None for nothing.
+        autonomy: the levels that calls are held to, and that violations lower; None for none.
     """
 
     def __init__(
@@ -101,8 +103,10 @@ class Recorder:
         run_facts: Callable[[RunContext], Mapping[str, Any]] = lambda _: {},
         capture: Capturing | None = None,
         boundaries: Boundaries | None = None,
+        autonomy: Autonomy | None = None,
     ) -> None:
         self.log = log
+        self.autonomy = autonomy
         self._boundaries = boundaries
         self.intents = Intents(log)
         self.mutations = MutationStore(log)
@@ -210,6 +214,8 @@ class Recorder:
                     call.recovery.queued(write, call, opened)
             untrusted = {"reason": scrub(refusal.reason, call.secrets), "args": call.shown_args()}
             write.append(kind, untrusted, call.subject, facts)
+            if self.autonomy is not None:
+                self.autonomy.refused(write, call, refusal)
 
     def _meet(self, write: LogWrite, call: ToolCall) -> None:
         if call.contract:
@@ -239,6 +245,8 @@ class Recorder:
         irreversible = call.spec.effective_class is SafetyClass.DESTRUCTIVE or bool(call.approval_id)
         with self.log.write(power=self._power or irreversible) as write:
             self.refuse_killed(call, write.execute)  # a kill committed before this precedes the call
+            if self.autonomy is not None:
+                self.autonomy.hold(call, write.execute)
             if call.step:
                 self.intents.refuse_known_step(write.execute, call.subject.run_id, step)
             self._announce(write, call.ctx)

@@ -1,4 +1,4 @@
-"""Statements of people about kills, incidents and tokens, in order, each with whether it counts.
+"""Statements of people about kills, incidents, tokens and autonomy, in order, each with whether it counts.
 
 Each statement is an event on the log, bound to the database and to the one before it, so that none can be put on the
 log again, and signed where whoever made it has a key. A home also holds each in a file outside the database, written
@@ -17,7 +17,7 @@ from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Decider, signed_statement
 from sb.log.event import Event, Subject
 from sb.log.event_log import EventLog, LogWrite
-from sb.log.kinds import INCIDENT_OPENED, KILL_THROWN
+from sb.log.kinds import AUTONOMY_FROZEN, AUTONOMY_LOWERED, INCIDENT_OPENED, KILL_THROWN
 from sb.log.people_events import ABOUT, sound
 from sb.store.anchor import AnchoredHead
 from sb.store.statement_file import Recorded, StatementFile, StatementLine
@@ -25,12 +25,13 @@ from sb.store.statement_file import Recorded, StatementFile, StatementLine
 KILLS = "kill"  # what the events about kills are found under
 INCIDENTS = "incidents"  # and those about incidents
 TOKENS = "tokens"  # and about agents' tokens
-REFERENCES = (KILLS, INCIDENTS, TOKENS)
+AUTONOMY = "autonomy"  # and about the levels of agents
+REFERENCES = (KILLS, INCIDENTS, TOKENS, AUTONOMY)
 
 
 def may_be_anybody(kind: str) -> bool:
     """True if such a statement counts whoever makes it."""
-    return kind in (KILL_THROWN, INCIDENT_OPENED)
+    return kind in (KILL_THROWN, INCIDENT_OPENED, AUTONOMY_LOWERED, AUTONOMY_FROZEN)
 
 
 class Statement(NamedTuple):

@@ -42,6 +42,7 @@ _OPERATOR: dict[str, frozenset[str]] = {
     "recovery": frozenset(("approve", "dismiss", "settle", "show")),
     "runtime-guard": frozenset(("approve-contract", "snapshot")),
     "agent": frozenset(("approve",)),
+    "autonomy": frozenset(("sign", "freeze", "unfreeze", "evaluate", "tune")),
     "release": frozenset(("pin", "unpin")),
     "serve": frozenset(),  # answers as any agent that it is told, and makes tokens for any
     "config": frozenset(("trust",)),
