@@ -12,6 +12,7 @@ from sb.commands.session import configuration, decider
 
 from sb.base.duration import parse_duration
 from sb.base.sources import iso
+from sb.base.values.frozen import frozen
 from sb.present.outcomes import JUDGEMENT, JudgedRun, judged_json, outcome_lines, verdict
 
 if TYPE_CHECKING:
@@ -22,36 +23,43 @@ if TYPE_CHECKING:
 
 app = group()
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="A run (run_…), or its host's session.")]
-Workflow = Annotated[str, typer.Option(help="The kind of work, such as support.refund.")]
-Intent = Annotated[str, typer.Option(help="What the work was for, if the run states it wrongly.")]
+
+
+@frozen
+class Judging:
+    """Options of a command that judges a run."""
+
+    workflow: Annotated[str, typer.Option(help="The kind of work, such as support.refund.")] = ""
+    intent: Annotated[str, typer.Option(help="What the work was for, if the run states it wrongly.")] = ""
+    reason: LogReason = ""
+    who: As = ""
+    as_json: AsJson = False
+
+    def judge(self, ctx: typer.Context, run: str, *, accepted: bool) -> None:
+        """Put the judgement on record, and print it."""
+        from sb.kernel.outcomes import judged_run
+
+        log, authority, judgements = open_judgements(ctx)
+        run_id = judged_run(log, run)  # before a passphrase is asked for
+        texts = {"reason": self.reason, "workflow": self.workflow, "intent": self.intent}
+        made = judgements.judge(run_id, decider(ctx, authority, self.who), accepted=accepted, **texts)
+        if self.as_json:
+            output.emit_json(JUDGEMENT.to_dict(made))
+        else:
+            why = f": {made.reason}" if made.reason else ""
+            output.line(f"{made.run_id} of {made.agent}: {verdict(made)} by {made.by}{why}")
 
 
 @app.command(epilog="Example: sb outcome accept run_4f2a --workflow support.refund")
-def accept(
-    ctx: typer.Context,
-    run: RunId,
-    workflow: Workflow = "",
-    intent: Intent = "",
-    reason: LogReason = "",
-    who: As = "",
-    as_json: AsJson = False,
-) -> None:
+def accept(ctx: typer.Context, run: RunId, given: Judging) -> None:
     """Accept what a run came to."""
-    _judge(ctx, run, True, workflow, intent, reason, who, as_json)
+    given.judge(ctx, run, accepted=True)
 
 
 @app.command(epilog='Example: sb outcome reject run_4f2a --reason "wrong amount"')
-def reject(
-    ctx: typer.Context,
-    run: RunId,
-    workflow: Workflow = "",
-    intent: Intent = "",
-    reason: LogReason = "",
-    who: As = "",
-    as_json: AsJson = False,
-) -> None:
+def reject(ctx: typer.Context, run: RunId, given: Judging) -> None:
     """Reject what a run came to; a later judgement replaces it."""
-    _judge(ctx, run, False, workflow, intent, reason, who, as_json)
+    given.judge(ctx, run, accepted=False)
 
 
 @app.command(name="list", epilog="Example: sb outcome list --agent clerk --since 7d")
@@ -62,9 +70,7 @@ def list_outcomes(
     intent: Annotated[str, typer.Option(help="Only this intent.")] = "",
     by: Annotated[str, typer.Option(help="Only what this person judged.")] = "",
     since: Annotated[str, typer.Option(help="Only judged in the last 2h, 30d…")] = "",
-    everything: Annotated[
-        bool, typer.Option("--all", help="Also what was replaced or does not count.")
-    ] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Also what was replaced or is in doubt.")] = False,
     limit: Limit = 50,
     as_json: AsJson = False,
 ) -> None:
@@ -90,8 +96,7 @@ def show(ctx: typer.Context, run: RunId, as_json: AsJson = False) -> None:
 
     log, _, judgements = open_judgements(ctx)
     run_id = judged_run(log, run)
-    outcomes = read_outcomes(ctx, log)
-    found = JudgedRun(run_id, outcomes.get(run_id), tuple(judgements.of_run(run_id)))
+    found = JudgedRun(run_id, read_outcomes(ctx, log).get(run_id), tuple(judgements.of_run(run_id)))
     if as_json:
         output.emit_json(judged_json(found))
         return
@@ -108,29 +113,6 @@ def read_outcomes(ctx: typer.Context, log: EventLog) -> Outcomes:
     outcomes = Outcomes(log, config.home.usage, config.prices)
     outcomes.read()
     return outcomes
-
-
-def _judge(
-    ctx: typer.Context,
-    run: str,
-    accepted: bool,
-    workflow: str,
-    intent: str,
-    reason: str,
-    who: str,
-    as_json: bool,
-) -> None:
-    from sb.kernel.outcomes import judged_run
-
-    log, authority, judgements = open_judgements(ctx)
-    run_id = judged_run(log, run)  # before a passphrase is asked for
-    by = decider(ctx, authority, who)
-    made = judgements.judge(run_id, by, accepted=accepted, reason=reason, workflow=workflow, intent=intent)
-    if as_json:
-        output.emit_json(JUDGEMENT.to_dict(made))
-    else:
-        why = f": {made.reason}" if made.reason else ""
-        output.line(f"{made.run_id} of {made.agent}: {verdict(made)} by {made.by}{why}")
 
 
 def open_judgements(ctx: typer.Context) -> tuple[EventLog, Authority, Judgements]:

@@ -167,13 +167,12 @@ def judged_json(it: JudgedRun) -> dict[str, object]:
         "judgements": [JUDGEMENT.to_dict(judgement) for judgement in it.judgements],
     }
     if outcome and record:
-        times = {"started_at": iso_micros(outcome.started_at), "ended_at": None}
-        if outcome.ended_at is not None:
-            times["ended_at"] = iso_micros(outcome.ended_at)
+        times = {name: getattr(outcome, name) for name in ("started_at", "ended_at")}
+        texts = {name: at if at is None else iso_micros(at) for name, at in times.items()}
         document["outcome"] = {
             **vars(outcome),
             "workflow": record.workflow_id,
             "intent": record.intent,
-            **times,
+            **texts,
         }
     return document

@@ -38,6 +38,8 @@ from sb.log.kinds import (
 )
 from sb.store.records.places import Execute
 
+_STEP = 10_000  # events that are read in one transaction, so that no call waits long
+_MOST_TOKENS = 1 << 62  # that a column holds
 _READ = "outcomes_read"  # the key in `meta` of the last event that the table is made of
 _RANGE = "id > ? AND id <= ?"
 _STARTED = f"""INSERT INTO outcomes (run_id, agent, intent, version, host, session, started_at)
@@ -58,7 +60,8 @@ def _spent(name: str) -> str:
 
 # A run may end twice, as one that goes on in another process; its budget only grows.
 _ENDED = f"""UPDATE outcomes SET ended_at = ended.at,
-    cents = nullif(max(coalesce(cents, 0), coalesce(ended.spent, 0)), 0),
+    cents = iif(ended.spent > 0, max(coalesce(cents, 0), ended.spent), cents),
+    sources = iif(ended.spent > 0, '{REPORTED}', sources), unpriced = iif(ended.spent > 0, '', unpriced),
     input_tokens = max(input_tokens, ended.input), output_tokens = max(output_tokens, ended.output),
     cached_tokens = max(cached_tokens, min(ended.cached, ended.input)),
     eval_tokens = max(eval_tokens, ended.evaluating), retry_tokens = max(retry_tokens, ended.retrying)
@@ -71,7 +74,6 @@ _ENDED = f"""UPDATE outcomes SET ended_at = ended.at,
         FROM (SELECT run_id, at, max(id), iif(json_valid(payload), payload, '{{}}') AS payload
             FROM events WHERE {_RANGE} AND kind = '{RUN_FINISHED}' GROUP BY run_id)) AS ended
     WHERE outcomes.run_id = ended.run_id"""
-_REPORTED = f"UPDATE outcomes SET sources = '{REPORTED}', unpriced = '' WHERE cents > 0 AND sources = ''"
 _VIOLATED = f"""UPDATE outcomes SET violations = violations + broken.times
     FROM (SELECT run_id, count(*) AS times FROM events WHERE {_RANGE} AND (
         kind IN ('{APPROVAL_DENIED}', '{OUTPUT_GATED}')
@@ -185,9 +187,10 @@ class Outcomes:
     def read(self) -> None:
         """Read on in the log and in what is remembered of sessions; of eight at once, each event is read by one."""
         log, marks = self._log, self._marks()
-        if self._read_to() < log.first_id + log.head().seq:
+        last = log.first_id + log.head().seq
+        while self._read_to() < last:
             with log.database.write() as execute:
-                self._read_events(execute)
+                self._read_events(execute, last)
         stale = [
             row
             for row in log.database.query("SELECT run_id, started_at, mark FROM outcomes WHERE host <> ''")
@@ -203,14 +206,17 @@ class Outcomes:
         found = self._log.database.query("SELECT value FROM meta WHERE key = ?", (_READ,))
         return int(found[0][0]) if found else self._log.first_id
 
-    def _read_events(self, execute: Execute) -> None:
-        last = self._log.first_id + self._log.head_with(execute).seq
-        bounds = (self._read_to(), last)
+    def _read_events(self, execute: Execute, last: int) -> None:
+        """Read the next events, of which another reader may have read some by now."""
+        start = self._read_to()
+        bounds = (start, min(start + _STEP, last))
+        if start >= last:
+            return
         for statement in (_STARTED, _ENDED, _VIOLATED, _CHECKED):
             execute(statement, bounds)
-        execute(_REPORTED)
-        execute(_IN_WORKFLOWS)
-        execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (_READ, str(last)))
+        if bounds[1] == last:
+            execute(_IN_WORKFLOWS)
+        execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (_READ, str(bounds[1])))
 
     def _marks(self) -> dict[str, str]:
         """The state of each session's usage and of the prices, by run."""
@@ -232,7 +238,7 @@ class Outcomes:
             return None
         cost, tokens = cost_of(session.parts, self._prices, began_at / 1e6), total(session.usage)
         sources = ", ".join(cost.sources)
-        counts = (tokens.prompt, tokens.output, tokens.cache_read)
+        counts = (min(count, _MOST_TOKENS) for count in (tokens.prompt, tokens.output, tokens.cache_read))
         return (cost.cents, sources, cost.unpriced, *counts, mark, run_id)
 
     def get(self, run_id: str) -> Outcome | None:

@@ -79,6 +79,10 @@ def prune(
         write.execute("UPDATE steps SET result = NULL WHERE outcome_id <= ?", (last,))
         write.execute("UPDATE mutations SET ref = NULL WHERE id BETWEEN ? AND ?", (log.first_id, last))
         write.execute("UPDATE assumptions SET watch = '' WHERE mutation_id <= ?", (last,))
+        write.execute(
+            "UPDATE outcomes SET intent = '', session = '' WHERE started_at < ?",
+            (micros(before),),
+        )
         if removed:
             what = {"through": last - log.first_id, "removed": removed}
             place = {"action": kinds.PRUNED, "database": log.database_id, "at": iso(log.clock.now())}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import re
 from bisect import bisect_left
@@ -121,7 +122,7 @@ class TranscriptState:
     def _count(self, part: str, tokens: Tokens, usd: float) -> None:
         self.models[part] = self.models.get(part, Tokens()) + tokens
         if part.endswith(f"\t{_REPORTED}"):
-            self.reported[part] = self.reported.get(part, 0.0) + usd
+            self.reported[part] = max(self.reported.get(part, 0.0) + usd, 0.0)
         if not self.models[part]:
             del self.models[part]
             self.reported.pop(part, None)
@@ -209,11 +210,11 @@ def _decoded(value: dict[str, Any]) -> SessionUsage:
             str(state["model"]),
             _tokens(state["sum"]),
             {
-                str(key): (str(part), _tokens(tokens), float(*usd))
+                str(key): (str(part), _tokens(tokens), _dollars(*usd or (0,)))
                 for key, (part, tokens, *usd) in state["recent"].items()
             },
             {str(part): _tokens(tokens) for part, tokens in state["models"].items()},
-            {str(part): float(usd) for part, usd in state.get("reported", {}).items()},
+            {str(part): _dollars(usd) for part, usd in state.get("reported", {}).items()},
         )
         for path, state in value["files"].items()
     }
@@ -221,4 +222,13 @@ def _decoded(value: dict[str, Any]) -> SessionUsage:
 
 
 def _tokens(value: dict[str, Any]) -> Tokens:
-    return Tokens(**{name: int(value.get(name, 0)) for name in vars(Tokens())})
+    counts = {name: int(value.get(name, 0)) for name in vars(Tokens())}
+    if min(counts.values()) < 0:
+        raise ValueError("tokens are negative")
+    return Tokens(**counts)
+
+
+def _dollars(value: Any) -> float:
+    if not 0 <= float(value) < math.inf:
+        raise ValueError("a cost is negative or no number")
+    return float(value)

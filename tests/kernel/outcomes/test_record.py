@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from sb.config.kinds import ModelPrice
 from sb.errors import NotFoundError
 from sb.hosts.usage import advance
 from sb.kernel import RunBudget
-from sb.kernel.outcomes import Judgements, Outcome, Outcomes, record_grounded
+from sb.kernel.outcomes import Judgements, Outcome, Outcomes, record, record_grounded
 from sb.kernel.review.log_pruning import prune
 from sb.log.event import Subject
 from sb.log.kinds import APPROVAL_DENIED, OUTPUT_GATED, RUN_FINISHED, RUN_STARTED
@@ -39,9 +40,9 @@ def test_run_tells_agent_intent_times_tokens_and_reported_cost(plant: Plant) -> 
     found = outcome(plant, run)
     assert (found.agent, found.intent, found.violations) == ("clerk", "support.refund", 0)
     assert (found.cents, found.sources, found.unpriced) == (12.5, "reported", "")
-    record = found.record(None)
-    assert (record.workflow_id, record.accepted, record.grounded) == ("support.refund", None, None)
-    assert (record.policy_compliant, record.trusted, record.cost.tokens) == (True, False, 950)
+    work = found.record(None)
+    assert (work.workflow_id, work.accepted, work.grounded) == ("support.refund", None, None)
+    assert (work.policy_compliant, work.trusted, work.cost.tokens) == (True, False, 950)
 
 
 def test_run_that_reported_no_cost_has_none(plant: Plant) -> None:
@@ -84,19 +85,19 @@ def test_accepted_grounded_and_compliant_is_trusted(plant: Plant, judgements: Ju
     run = made(plant, intent="a", spent=SPENT)
     record_grounded(plant.log, run, grounded=True, source="eval:a")
     judged = judgements.judge(run, ADA, accepted=True, workflow="support.refund", intent="refund")
-    record = outcome(plant, run).record(judged)
-    assert (record.trusted, record.workflow_id, record.intent) == (True, "support.refund", "refund")
+    work = outcome(plant, run).record(judged)
+    assert (work.trusted, work.workflow_id, work.intent) == (True, "support.refund", "refund")
     plant.log.append(APPROVAL_DENIED, {}, Subject(run_id=run))
     assert outcome(plant, run).record(judged).trusted is False
 
 
-def test_events_are_read_once_and_what_was_pruned_stays(plant: Plant) -> None:
+def test_cost_of_a_pruned_run_stays_and_its_texts_go(plant: Plant) -> None:
     run = made(plant, intent="support.refund", spent=SPENT)
     before = outcome(plant, run)
     plant.clock.sleep(100)
     assert prune(plant.log, before=plant.clock.now() - 1, reason="old", authority=plant.authority)
     later = made(plant)
-    assert outcome(plant, run) == before
+    assert outcome(plant, run) == replace(before, intent="", session="")
     assert outcome(plant, later).cents is None
 
 
@@ -188,6 +189,35 @@ def test_transcripts_that_lie_about_tokens_break_nothing(plant: Plant, tmp_path:
     assert (found.input_tokens, found.cached_tokens) == (6_000_000, 6_000_000)
     assert found.cents is not None
     assert 300 < found.cents < 301
+
+
+def test_log_of_many_steps_is_read_to_its_end(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = [made(plant, intent=f"work {number}", spent=SPENT) for number in range(5)]
+    plant.log.append(APPROVAL_DENIED, {}, Subject(run_id=runs[0]))
+    monkeypatch.setattr(record, "_STEP", 3)
+    outcomes = Outcomes(plant.log)
+    outcomes.read()
+    found = {it.run_id: (it.intent, it.cents, it.violations) for it in outcomes.of(runs)}
+    assert found == {run: (f"work {number}", 12.5, number == 0) for number, run in enumerate(runs)}
+
+
+@rows("name, value", [("input", -5), ("output", 10**30), ("reported", -1.0), ("reported", float("nan"))])
+def test_remembered_usage_that_was_tampered_with_breaks_no_report(
+    name: str, value: float, plant: Plant, tmp_path: Path
+) -> None:
+    run = made(plant, metadata={"host": "claude-code"})
+    session(plant, tmp_path, run, response(1, costUSD=0.25))
+    path = tmp_path / "usage" / f"{run}.json"
+    document = json.loads(path.read_text(encoding="utf-8"))
+    (state,) = document["files"].values()
+    (part,) = state["models"]
+    if name == "reported":
+        state["reported"][part] = value
+    else:
+        state["models"][part][name] = value
+    path.write_text(json.dumps(document), encoding="utf-8")
+    found = outcome(plant, run, tmp_path / "usage")
+    assert found.record(None).cost.cents == (None if value != 10**30 else 25)
 
 
 READ = """
