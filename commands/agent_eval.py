@@ -155,9 +155,9 @@ def run(
     if schema:
         _print_schema()
         return
-    given = {"json": json_, "junit": junit, "markdown": markdown, "record": record, "baseline": save_baseline}
+    files = {"json": json_, "junit": junit, "markdown": markdown, "record": record, "baseline": save_baseline}
     wanted = Given(
-        {kind: path for kind, path in given.items() if path is not None},
+        {kind: path for kind, path in files.items() if path},
         baseline,
         _share(fail_under),
         max_regressions,
@@ -174,8 +174,6 @@ def run(
         return
     if bool(agent) == bool(from_run):
         raise UsageError("name the agent with --agent, or a recorded run with --from-run", _HINT)
-    if ground and (agent or keyword or tag):
-        raise UsageError("--ground needs a run that is graded by all cases", "--from-run RUN")
     _run(ctx, loaded, options, wanted, NamedAgent(agent, from_run, reuse), k)
 
 
@@ -189,6 +187,8 @@ def _run(
     from sb.evals.shelf import EvalShelf
     from sb.evals.summary import summary
 
+    if wanted.ground and (named.name or options.keyword or options.tags):
+        raise UsageError("--ground needs a run that is graded by all cases", "--from-run RUN")
     config = configuration(ctx)
     selected(suites, options)
     _check(wanted, suites)

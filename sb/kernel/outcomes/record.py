@@ -29,6 +29,7 @@ from sb.log.event_log import EventLog
 from sb.log.kinds import (
     APPROVAL_DENIED,
     BUDGET_EXCEEDED,
+    CLAIMS_JUDGED,
     OUTCOME_CHECKED,
     OUTPUT_GATED,
     RUN_FINISHED,
@@ -80,12 +81,13 @@ _VIOLATED = f"""UPDATE outcomes SET violations = violations + broken.times
         OR (kind IN ('{TOOL_DISPATCH}', '{TOOL_POLICY_BLOCKED}', '{BUDGET_EXCEEDED}') AND {REFUSED}))
         GROUP BY run_id) AS broken
     WHERE outcomes.run_id = broken.run_id"""
-# Of each source the newest check counts, and one that failed makes the run ungrounded.
+# Of each source the newest check counts, and one that failed makes the run ungrounded. Claims of last messages are one.
+_CHECKS = f"('{OUTCOME_CHECKED}', '{CLAIMS_JUDGED}')"
 _CHECKED = f"""UPDATE outcomes SET grounded = checked.holds
     FROM (SELECT run_id, min(holds) AS holds FROM (
         SELECT run_id, max(id), json_extract(payload, '$.grounded') AS holds FROM events
-        WHERE kind = '{OUTCOME_CHECKED}' AND json_valid(payload) AND run_id IN (
-            SELECT run_id FROM events WHERE {_RANGE} AND kind = '{OUTCOME_CHECKED}')
+        WHERE kind IN {_CHECKS} AND json_valid(payload) AND run_id IN (
+            SELECT run_id FROM events WHERE {_RANGE} AND kind IN {_CHECKS})
         GROUP BY run_id, json_extract(payload, '$.source')) GROUP BY run_id) AS checked
     WHERE outcomes.run_id = checked.run_id"""
 _IN_WORKFLOWS = """UPDATE outcomes SET workflow = workflows.name FROM workflows
