@@ -442,6 +442,20 @@ def test_no_signal_shows_what_another_agent_keeps_for_itself(agents: Agents, nam
     assert "True" not in others
 
 
+def test_a_handoff_between_others_is_in_no_signal(agents: Agents) -> None:
+    switch(agents, "affect", "recovery")
+    ada = agents.brain("ada", scope=PROJECT)
+    packet = ada.handoff("an awful disaster", "terrible", [], "rehearse it", recipient="bob")
+    gone = ada.handoff("another awful disaster", "terrible", [], "rehearse it", recipient="bob")
+    agents.tamper("UPDATE records SET state = 'forgotten' WHERE uid = ?", gone.id)
+    for name, uid in (("affect", packet.id), ("recovery", gone.id)):
+        seen = {
+            agent: uid in {row["id"] for row in show(agents.brain(agent, scope=PROJECT), name)}
+            for agent in ("ada", "bob", "eve")
+        }
+        assert seen == {"ada": True, "bob": True, "eve": False}
+
+
 def test_erasing_a_memory_takes_its_signals_away(agents: Agents) -> None:
     switch(agents, "replay", "affect")
     brain = agents.brain("ada", scope=PROJECT)
