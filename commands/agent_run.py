@@ -37,6 +37,9 @@ def run(
     ctx: typer.Context,
     goal: Annotated[str, typer.Argument(help="What is to be done.")],
     plan: PlanPath = None,
+    model: Annotated[
+        str, typer.Option(help="A model that plans, as `llm models` lists it; needs sb[llm].")
+    ] = "",
     agent: Annotated[str, typer.Option(help="The agent; by default the plan's.")] = "",
     variables: Annotated[
         list[str] | None, typer.Option("--var", metavar="NAME=VALUE", help="A variable of the plan.")
@@ -47,15 +50,18 @@ def run(
 ) -> None:
     """Run an agent's plan; each step is a governed call.
 
-    Without --plan, each part of the goal names a registered tool: "look up order=1002, then refund order=1002".
+    Without --plan or --model, each part of the goal names a tool: "read order=1002, then refund order=1002".
     """
-    from sb.agent.runs import begin_run
+    from sb.agent.runs import begin_run, model_planner
 
-    planned = _plan(plan, variables or [])
-    name = agent or (planned.agent if planned else "") or "agent"
+    if model and plan:
+        raise UsageError("--plan and --model both say who plans", "leave one out")
+    written = _plan(plan, variables or [])
+    name = agent or (written.agent if written else "") or "agent"
+    planner = model_planner(model) if model else written
     with runtime(ctx) as opened:
         record = begin_run(
-            opened, name, goal, planned, dry_run=dry_run, wait_s=_seconds(wait), **_progress(as_json=as_json)
+            opened, name, goal, planner, dry_run=dry_run, wait_s=_seconds(wait), **_progress(as_json=as_json)
         )
     _ended(record, as_json=as_json)
 

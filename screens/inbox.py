@@ -13,6 +13,7 @@ from sb.screens.handled import Handled
 from sb.screens.handlers.contract import ContractHandler
 from sb.screens.handlers.finding import FindingHandler
 from sb.screens.handlers.kill import KillHandler
+from sb.screens.handlers.level import LevelHandler
 from sb.screens.handlers.recovery import RecoveryHandler
 from sb.screens.handlers.request import RequestHandler
 from sb.screens.handlers.review import ReviewHandler
@@ -86,6 +87,7 @@ class InboxScreen(Filtering, Handled, Waiting):
             "quarantine": review,
             "suggestion": review,
             "ignored": review,
+            "level": LevelHandler(self, self.show_detail),
             "kill": KillHandler(self, self.show_detail),
             "finding": FindingHandler(self, self.show_detail, self._finding),
         }

@@ -9,6 +9,8 @@ BENCHMARKS = (
     "kernel",
     "boundaries",
     "kill",
+    "autonomy",
+    "outcomes",
     "recovery",
     "replay",
     "trajectories",

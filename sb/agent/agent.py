@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sb.agent.agentic import Critic, OnStep
+from sb.agent.agentic import Critic
+from sb.agent.attempt import OnStep
 from sb.agent.plan_file import PlanFile, read_plan
 from sb.agent.planning import Planner
 from sb.agent.run_record import RunRecord

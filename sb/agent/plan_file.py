@@ -173,7 +173,7 @@ class _Walk:
         except Unknown as unknown:
             args, ask = dict(step.args), step.ask
             notes.append(f"needs {unknown}")
-        return PlannedStep(step.tool, args, step.name + at, ask, step.intent, "; ".join(notes))
+        return PlannedStep(step.tool, args, step.name + at, ask, step.intent, note="; ".join(notes))
 
     def _holds(self, when: Mapping[str, Any], known: Mapping[str, Any]) -> bool | None:
         """True if all conditions hold; None where a dry run cannot know."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import field
 from typing import Any, Protocol
 
@@ -26,6 +26,7 @@ class PlannedStep:
         name: of the step, the same in every attempt; by default the tool's id.
         ask: why a person has to agree to it, whatever policy says; "" for no such reason.
         intent: what it is for, by its registered name; "" for what the run is for.
+        goes_on: the planner is told where it fails, in place of the end of the run.
         note: of a dry run: on what it depends.
     """
 
@@ -34,10 +35,23 @@ class PlannedStep:
     name: str = ""
     ask: str = ""
     intent: str = ""
+    goes_on: bool = False
     note: str = ""
 
 
-Steps = Generator[PlannedStep, StepArtifact, Any]  # its return value is the run's output
+@frozen
+class Question:
+    """A question that a planner asks somebody else, such as a model; the answer is kept, and the same in each attempt.
+
+    Args:
+        ask: gives the answer, in plain JSON; `usage` of it counts tokens. It may be asked again where it failed.
+    """
+
+    name: str
+    ask: Callable[[], Any]
+
+
+Steps = Generator[PlannedStep | Question, StepArtifact, Any]  # its return value is the run's output
 
 
 class Planner(Protocol):

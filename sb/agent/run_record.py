@@ -78,7 +78,9 @@ class RunRecord:
     @property
     def error(self) -> str:
         """The reason why the run has not ended, or ""."""
-        return next((artifact.error for artifact in self.artifacts if not artifact.ok), "")
+        if self.state is RunState.DONE:
+            return ""
+        return next((artifact.error for artifact in reversed(self.artifacts) if not artifact.ok), "")
 
     @property
     def approval_id(self) -> str:

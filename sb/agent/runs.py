@@ -6,8 +6,10 @@ import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from sb.agent.agentic import AGENT_RUN, AgenticRuntime, Critic, OnStep
+from sb.agent.agentic import AGENT_RUN, AgenticRuntime, Critic
+from sb.agent.attempt import OnStep
 from sb.agent.goal_planner import GoalPlanner
+from sb.agent.model_planner import ModelPlanner
 from sb.agent.plan_file import PlanFile, plan_of
 from sb.agent.planning import Planner
 from sb.agent.run_record import RunRecord, RunState
@@ -164,10 +166,30 @@ def resume_run(runtime: Runtime, workflow_id: str, plan: PlanFile | None = None,
             f"the plan of {run.workflow_id} was changed since it began: {changed}",
             "resume it without --plan, or begin a new run",
         )
-    planner: Planner = GoalPlanner() if document is None else plan_of(document, Report("the recorded plan"))
+    planner = _planner_of(document)
     return begin_run(
         runtime, str(given["agent"]), str(given["goal"]), planner, workflow_id=run.workflow_id, **more
     )
+
+
+def _planner_of(document: Any) -> Planner:
+    """The planner of a run, from what it was begun with."""
+    if document is None:
+        return GoalPlanner()
+    if "model" in document:
+        return model_planner(document["model"])
+    return plan_of(document, Report("the recorded plan"))
+
+
+def model_planner(name: str) -> ModelPlanner:
+    """A planner by a model that the `llm` package knows.
+
+    Raises:
+        ModelError: it is not installed, or knows no such model.
+    """
+    from sb.entity.inference.llm_model import LLMModel
+
+    return ModelPlanner(LLMModel(name))
 
 
 def _changes(before: Any, after: Any, at: str = "") -> list[str]:

@@ -214,6 +214,20 @@ class Irreversibility:
 
 
 @frozen
+class Autonomy:
+    """Autonomy that agents earn."""
+
+    mode: str = setting(
+        "off",
+        choice("off", "observe", "enforce"),
+        "Whether agents are held to the autonomy that they have earned, by tool: observe records what their level would "
+        "have done; enforce refuses or asks about calls that change something, until an operator signs for more "
+        "(docs/reference/judgement.md).",
+        narrow=stricter("off", "observe", "enforce"),
+    )
+
+
+@frozen
 class Kill:
     """Stopping agents, tools and runs."""
 

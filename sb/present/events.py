@@ -51,6 +51,12 @@ _WORDS = {
     kinds.KILL_LIFTED: "lifted",
     kinds.INCIDENT_OPENED: "opened",
     kinds.INCIDENT_CLOSED: "closed",
+    kinds.AUTONOMY_LOWERED: "lowered",
+    kinds.AUTONOMY_RAISED: "raised",
+    kinds.AUTONOMY_FROZEN: "frozen",
+    kinds.AUTONOMY_UNFROZEN: "unfrozen",
+    kinds.AUTONOMY_EVALUATED: "evaluated",
+    kinds.OUTCOME_JUDGED: "judged",
     kinds.OPERATOR_CHANGED: "operators",
     kinds.SESSION_CONFLICT: "conflict",
     kinds.SESSION_TOLD: "notified",
@@ -199,6 +205,10 @@ def _about(event: Event, payload: Mapping[str, Any]) -> str:
             return f"{statement.get('scope', '')} {statement.get('target', '')}".strip()
         case kinds.INCIDENT_OPENED | kinds.INCIDENT_CLOSED:
             return f"{statement.get('id', '')} {statement.get('title', '')}".strip()
+        case _ if event.kind.startswith("autonomy."):
+            return str(statement.get("tool_id") or "every tool")
+        case kinds.OUTCOME_JUDGED:
+            return f"{'accepted' if statement.get('accepted') is True else 'rejected'} {event.subject.run_id}"
         case kinds.OPERATOR_CHANGED:
             return f"{payload.get('how', '')} {payload.get('name', '')}".strip()
         case kinds.SESSION_CONFLICT:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sb.agent import GoalPlanner, PlanError, StepArtifact
+from sb.agent import GoalPlanner, PlanError, PlannedStep, StepArtifact
 from sb.kernel import ToolRegistry, ToolSpec
 from sb.kernel.contracts import ToolArgSchema
 from tests.agent import counter
@@ -29,6 +29,7 @@ def planned(goal: str) -> list[tuple[str, dict[str, Any]]]:
     try:
         while True:
             step = next(steps) if sent is None else steps.send(sent)
+            assert isinstance(step, PlannedStep)
             found.append((step.tool, dict(step.args)))
             sent = StepArtifact(step.name, ok=True)
     except StopIteration:

@@ -13,11 +13,15 @@ from typing import Any
 
 import pytest
 
+from sb.agent import model_planner
+from sb.agent.prompting import Prompt
 from sb.harness.running import audit
 from sb.kernel.harness_audit import AuditReport
 from sb.kernel.run_context import RunBudget
 
-BROKEN = {"PYTHONPATH": str(Path(__file__).with_name("broken"))}  # HA-26 fails in processes that have it
+BROKEN = {
+    "PYTHONPATH": str(Path(__file__).with_name("broken"))
+}  # of processes in which HA-26 fails, and HA-02 in part
 
 
 def run_audit(*arguments: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
@@ -70,5 +74,6 @@ def whole_report(once: Callable[[str, Callable[[], Any]], Any]) -> AuditReport:
 
 
 def breaks(patch: pytest.MonkeyPatch) -> None:
-    """Break HA-26 in this process."""
+    """Break HA-26, and HA-02 in part, in this process."""
     patch.setattr(RunBudget, "remaining_tool_calls", lambda budget: 1)
+    patch.setattr(model_planner, "compile_prompt", lambda text, items=(), **_: Prompt(text))

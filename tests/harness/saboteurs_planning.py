@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from sb.agent import prompting
 from sb.agent.agentic import AgenticRuntime
 from sb.kernel.execution.output_guard import OutputGate
 from sb.kernel.run_context import RunBudget
@@ -39,3 +41,20 @@ def a_critic_that_raises_has_passed_it(patch: pytest.MonkeyPatch) -> None:
 @breaks("HA-18")
 def the_gate_lets_keys_out(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(OutputGate, "gated", lambda gate, value, ctx: (value, []))
+
+
+@breaks("HA-02")
+def a_changed_item_gets_into_a_prompt(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(prompting, "sha256", lambda content: SimpleNamespace(hexdigest=AnyHash))
+
+
+class AnyHash(str):
+    """A hash that equals every other."""
+
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __ne__(self, other: object) -> bool:
+        return False

@@ -115,8 +115,8 @@ def test_the_action_prints_what_any_audit_does_whatever_surrounds_it_and_hands_o
 
 def test_the_inputs_reach_the_audit(job: Any) -> None:
     codes = [
-        job(only=PARTIAL_P0).code,
-        job(only=PARTIAL_P0, strict="true").code,
+        job(BROKEN, only=PARTIAL_P0).code,
+        job(BROKEN, only=PARTIAL_P0, strict="true").code,
         job(only=PARTIAL_P1, **{"fail-under": "0.5"}).code,
         job(only=PARTIAL_P1, **{"fail-under": "0.51"}).code,
     ]
@@ -175,7 +175,7 @@ def test_the_hook_runs_the_audit_and_fails_as_it_does() -> None:
             *shlex.split(hook["entry"]),
             *arguments,
         ]  # as pre-commit adds the `args` of a configuration
-        environment = {"PATH": f"{BIN}:{os.environ['PATH']}"}
+        environment = {"PATH": f"{BIN}:{os.environ['PATH']}", **BROKEN}
         return subprocess.run(command, env=environment, capture_output=True, check=False).returncode
 
     assert code("--only", PARTIAL_P0) == 0

@@ -103,8 +103,8 @@ def test_the_document_has_what_programs_need(audited: subprocess.CompletedProces
     control = next(item for item in document["controls"] if item["id"] == PASSES)
     assert control["ref"] == 16
     assert all(check["ok"] and check["observed"] for check in control["checks"])
-    unbuilt = next(item for item in document["controls"] if item["id"] == PARTIAL_P0)
-    assert (unbuilt["status"], unbuilt["reason"]) == ("partial", "not built: sb.agent.prompting")
+    unbuilt = next(item for item in document["controls"] if item["id"] == PARTIAL_P1)
+    assert (unbuilt["status"], unbuilt["reason"]) == ("partial", "not built: sb.memory.consolidation")
 
 
 def test_the_scorecard_says_the_verdict_what_does_not_pass_and_what_to_mend_first(
@@ -115,7 +115,7 @@ def test_the_scorecard_says_the_verdict_what_does_not_pass_and_what_to_mend_firs
     assert "BLOCKED by " in lines[0]
     assert any(line.startswith("III  Tool-controlled") and "✓ ✓ ✓" in line for line in lines)
     assert any(line.startswith("HA-26 P0 fail") for line in lines)
-    assert any(line.startswith("HA-02 P0 partial") and "not built: sb.agent" in line for line in lines)
+    assert any(line.startswith("HA-28 P1 partial") and "not built: sb.memory" in line for line in lines)
     assert lines[-1].startswith("mend first: HA-")
 
 
@@ -127,7 +127,10 @@ def test_a_passing_selection_prints_the_verdict_and_its_outcome_alone(sb: Comman
     ]
 
 
-def test_explain_shows_question_checks_evidence_and_what_would_flip_it(sb: CommandLine) -> None:
+def test_explain_shows_question_checks_evidence_and_what_would_flip_it(
+    sb: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    breaks(monkeypatch)
     out = sb("harness", "audit", "--explain", PARTIAL_P0).out
     assert "Is what goes into a prompt exactly what was stored, within its scope?" in out
     assert "ok      deny  scope: A pack of another scope is absent." in out

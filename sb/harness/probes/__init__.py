@@ -56,6 +56,7 @@ PROBES: Mapping[str, Callable[[Harness], Iterable[Check]]] = MappingProxyType(
         "HA-20": memory.grounding,
         "HA-21": observable.observability,
         "HA-22": observable.telemetry,
+        "HA-23": judgement.intents,
         "HA-24": replaying.replayability,
         "HA-25": observable.state_machine,
         "HA-26": planning.planner_and_executor,

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from hashlib import sha256
+from typing import Any
 
-from sb.agent.agentic import BUDGET_EXHAUSTED, AgenticRuntime
+from sb.agent.agentic import AgenticRuntime
+from sb.agent.attempt import BUDGET_EXHAUSTED
+from sb.agent.model_planner import ModelPlanner
+from sb.agent.prompting import ForgedContext, compile_prompt
 from sb.agent.run_record import Critique, RunRecord
 from sb.harness.harness import Counted, Harness
 from sb.harness.probes.judgement import trusted_outcomes
+from sb.kernel.contracts import CompiledContextItem
 from sb.kernel.execution.executor import ToolExecutor
 from sb.kernel.harness_audit import Check
 from sb.kernel.registry.registry import ToolRegistry
-from sb.kernel.run_context import RunBudget
+from sb.kernel.run_context import RunBudget, RunContext
+from sb.protocols import ModelCapabilities, ModelChunk, ModelMessage, ModelResponse
 from sb.runtime.parts import output_gate
 
 _GOAL = "probe.first, then probe.second"
@@ -55,6 +63,41 @@ def online_validation(h: Harness) -> Iterator[Check]:
     tool, runtime = _agent()
     planned = runtime.run(_GOAL, h.context(metadata={"dry_run": True}))
     yield _dry(planned, tool.called)
+
+
+def compiled_prompt() -> Iterator[Check]:
+    """Of HA-02: the prompt of an agent is what was compiled, each item as it was stored."""
+    content = "Refunds up to 50 EUR need no question."
+    stored = CompiledContextItem("policy", "pack.limits", content, sha256(content.encode()).hexdigest(), 9)
+    model = _Listener()
+    _, runtime = _agent(planner=ModelPlanner(model, instructions="Be brief.", context=[stored]))
+    record = runtime.run("say it", RunContext.create("agent"))
+    right = record.output == "heard" and model.system == compile_prompt("Be brief.", [stored]).text
+    right &= content in model.system and stored.content_hash[:16] in model.system
+    try:
+        ModelPlanner(model, context=[replace(stored, content=content.replace("50", "5000"))])
+        forged = "accepted"
+    except ForgedContext as error:
+        forged = f"refused: {error.message}"
+    right &= forged != "accepted"
+    yield Check(
+        "wired", right, f"ModelPlanner: {len(model.system)} characters sent; a changed item is {forged}"
+    )
+
+
+class _Listener:
+    """A model that says that it heard, and keeps its system prompt."""
+
+    model_id = "probe"
+    capabilities = ModelCapabilities("probe", "probe", 0)
+    system = ""
+
+    def generate(self, messages: list[ModelMessage], *, system: str | None = None, **_: Any) -> ModelResponse:
+        self.system = system or ""
+        return ModelResponse("heard")
+
+    def stream(self, messages: list[ModelMessage], **_: Any) -> Iterator[ModelChunk]:
+        yield ModelChunk("heard", is_final=True)
 
 
 def _dry(planned: RunRecord, called: int) -> Check:

@@ -50,6 +50,7 @@ from sb.store import driver
 if TYPE_CHECKING:
     import asyncio
 
+    from sb.kernel.autonomy.judging import Autonomy
     from sb.kernel.boundaries.boundaries import Boundaries
 
 Person = Callable[[Approvals, str, ToolCall], bool]
@@ -79,6 +80,7 @@ class ToolExecutor:
         capture: takes down runs for a replay; None for nobody.
         attempts: makes the calls; by default by calling the tools.
         boundaries: what runs and calls may be for; None where that is not limited.
+        autonomy: the levels that agents have earned; None where calls are not held to them.
         max_args_bytes, max_result_bytes: limits of the canonical form of arguments and results.
         workers: runs calls that have a hard deadline; replaced to test without waiting.
         result_guards: look at each result before the caller is given it.
@@ -103,6 +105,7 @@ class ToolExecutor:
         undeclared_undo: bool = False,
         irreversibility_ceilings: Mapping[str, float] | None = None,
         boundaries: Boundaries | None = None,
+        autonomy: Autonomy | None = None,
         power: bool = False,
         run_facts: Mapping[str, Any] = MappingProxyType({}),
         capture: Capturing | None = None,
@@ -133,6 +136,7 @@ class ToolExecutor:
             run_facts=lambda ctx: {**registry.agent_facts(ctx.agent_name), **run_facts},
             capture=capture,
             boundaries=boundaries,
+            autonomy=autonomy,
         )
         self._admission = Admission(
             registry,
@@ -329,12 +333,8 @@ class ToolExecutor:
         intent: str,
         asks: Sequence[Ask] = (),
     ) -> ToolCall:
-        name, new = step_name(str(step)), self._call_id()
-        call = ToolCall(
-            ctx, str(tool_id), new, name, override_fn, str(approval_id), assumptions, intent=intent
-        )
-        call.asked = asks
-        return call
+        identity = ctx, str(tool_id), self._call_id(), step_name(str(step))
+        return ToolCall(*identity, override_fn, str(approval_id), assumptions, intent=intent, asked=asks)
 
     def _call_id(self) -> str:
         return f"call_{self._ids.token(8)}"

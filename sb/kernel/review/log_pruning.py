@@ -28,6 +28,12 @@ IN_FORCE = (
     kinds.KILL_LIFTED,
     kinds.INCIDENT_OPENED,
     kinds.INCIDENT_CLOSED,
+    kinds.AUTONOMY_LOWERED,
+    kinds.AUTONOMY_RAISED,
+    kinds.AUTONOMY_FROZEN,
+    kinds.AUTONOMY_UNFROZEN,
+    kinds.AUTONOMY_EVALUATED,
+    kinds.OUTCOME_JUDGED,
 )
 _PRUNABLE = "payload IS NOT NULL AND kind NOT IN ({})".format(", ".join(f"'{kind}'" for kind in IN_FORCE))
 

@@ -53,7 +53,7 @@ class Run:
     drift: tuple[str, ...] = ()
 
 
-def _field(name: str) -> str:
+def run_field(name: str) -> str:
     """SQL for a field of a run's first event `e`; NULL once its payload was pruned."""
     return f"CASE WHEN json_valid(e.payload) THEN json_extract(e.payload, '$.{name}') END"
 
@@ -62,10 +62,10 @@ def _field(name: str) -> str:
 RUN_FIELDS = {
     "agent": "e.agent",
     "run": "e.run_id",
-    "host": _field("host"),
-    "project": _field("project"),
-    "session": _field("session_id"),
-    "intent": _field("intent"),
+    "host": run_field("host"),
+    "project": run_field("project"),
+    "session": run_field("session_id"),
+    "intent": run_field("intent"),
 }
 EVERY_RUN: Clause = ("1", ())
 

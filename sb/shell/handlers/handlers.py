@@ -42,6 +42,7 @@ _OPERATOR: dict[str, frozenset[str]] = {
     "recovery": frozenset(("approve", "dismiss", "settle", "show")),
     "runtime-guard": frozenset(("approve-contract", "snapshot")),
     "agent": frozenset(("approve",)),
+    "autonomy": frozenset(("sign", "freeze", "unfreeze", "evaluate", "tune")),
     "release": frozenset(("pin", "unpin")),
     "serve": frozenset(),  # answers as any agent that it is told, and makes tokens for any
     "config": frozenset(("trust",)),
@@ -49,6 +50,7 @@ _OPERATOR: dict[str, frozenset[str]] = {
     "log": frozenset(("prune",)),
     "audit": frozenset(("prune",)),  # the older name of `log`
     "incident": frozenset(("close",)),
+    "outcome": frozenset(("accept", "reject")),  # of its own runs, too
     "undo": frozenset(),
     "install": frozenset(),
     "uninstall": frozenset(),
@@ -134,6 +136,8 @@ def _sb(judge: Judge, arguments: list[str], stdin: Input) -> Finding:
         return _operators(judge, "doctor --fix")
     if group == "memory" and "import" in words[1:]:
         return _operators(judge, "memory import")  # whether others' memories are trusted is no agent's affair
+    if group == "agent" and any(len(word) > 2 and "--ground".startswith(word) for word in arguments):
+        return _operators(judge, "agent eval --ground")  # what is evidence of a run is no agent's affair
     if group == "agent" and "eval" in words[1:]:
         return _agent_eval(judge, arguments, stdin)
     if group in _OWN and len(words) > 1:
