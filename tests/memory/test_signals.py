@@ -175,6 +175,7 @@ def test_a_signal_moves_a_score_by_its_bound_at_most(agents: Agents, on: tuple[s
     brain = agents.brain("bob", scope=PROJECT)
     agents.clock.time -= 60  # nothing but the signals differs
     explained = brain.search("nightly import of orders", explain=True)
+    assert {hit.id for hit in explained} == set(former)  # none comes or goes
     plain, best = {}, max(former.values())
     for hit in explained:
         given_by = {name: value for name, value in (hit.explanation or {}).items() if "signal." in name}
