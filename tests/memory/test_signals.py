@@ -175,6 +175,7 @@ def test_a_signal_moves_a_score_by_its_bound_at_most(agents: Agents, on: tuple[s
     brain = agents.brain("bob", scope=PROJECT)
     agents.clock.time -= 60  # nothing but the signals differs
     explained = brain.search("nightly import of orders", explain=True)
+    assert {hit.id for hit in explained} == set(former)  # none comes or goes
     plain, best = {}, max(former.values())
     for hit in explained:
         given_by = {name: value for name, value in (hit.explanation or {}).items() if "signal." in name}
@@ -440,6 +441,20 @@ def test_no_signal_shows_what_another_agent_keeps_for_itself(agents: Agents, nam
     else:
         assert mine != others
     assert "True" not in others
+
+
+def test_a_handoff_between_others_is_in_no_signal(agents: Agents) -> None:
+    switch(agents, "affect", "recovery")
+    ada = agents.brain("ada", scope=PROJECT)
+    packet = ada.handoff("an awful disaster", "terrible", [], "rehearse it", recipient="bob")
+    gone = ada.handoff("another awful disaster", "terrible", [], "rehearse it", recipient="bob")
+    agents.tamper("UPDATE records SET state = 'forgotten' WHERE uid = ?", gone.id)
+    for name, uid in (("affect", packet.id), ("recovery", gone.id)):
+        seen = {
+            agent: uid in {row["id"] for row in show(agents.brain(agent, scope=PROJECT), name)}
+            for agent in ("ada", "bob", "eve")
+        }
+        assert seen == {"ada": True, "bob": True, "eve": False}
 
 
 def test_erasing_a_memory_takes_its_signals_away(agents: Agents) -> None:
