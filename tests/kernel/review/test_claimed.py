@@ -7,6 +7,7 @@ from pathlib import Path
 from sb.config import load_config
 from sb.kernel.claims.model import Verdict
 from sb.kernel.contracts import SafetyClass, ToolArgSchema
+from sb.kernel.outcomes import Outcomes
 from sb.kernel.registry.registry import ToolRegistry
 from sb.kernel.review.claimed import is_grounded, last_claims, recorded_calls
 from sb.kernel.run_context import RunContext
@@ -48,6 +49,21 @@ def test_python_run_is_held_against_its_calls(tmp_path: Path) -> None:
         BROKEN[0] = ""
         (finding,) = runtime.check_claims(ctx, "All tests pass.")
         assert (finding.verdict, is_grounded(runtime.log, ctx.run_id)) == (Verdict.CONTRADICTED, False)
+
+
+def test_claims_ground_the_outcome_of_their_run(tmp_path: Path) -> None:
+    with opened(tmp_path) as runtime:
+        outcomes = Outcomes(runtime.log, None, {})
+        for broken, holds in (("", True), ("unit", False)):
+            BROKEN[0] = broken
+            with runtime.run("tester") as ctx:
+                runtime.executor.execute(ctx, "ci.run_tests", {"suite": "unit"})
+            BROKEN[0] = ""
+            runtime.check_claims(ctx, "All tests pass.")
+            outcomes.read()
+            found = outcomes.get(ctx.run_id)
+            assert found is not None
+            assert found.grounded is is_grounded(runtime.log, ctx.run_id) is holds
 
 
 def test_message_without_claims_leaves_no_event(tmp_path: Path) -> None:
