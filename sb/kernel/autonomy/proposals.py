@@ -208,6 +208,7 @@ class Proposals:
         if row > since and not barred:
             barred = f"a person denied or undid a call (row {row} of the log)"
         refused, evaluation = self._keeps_to_refusals(now, agent), self._evaluation(now, agent)
+        by_intent.pop("", None)  # calls of a time when no level was looked at, and of recovery
         for intent, calls in by_intent.items():
             if level.of(intent, fingerprint) is AutonomyMode.AUTO_EXECUTE:
                 continue
@@ -283,7 +284,7 @@ class Proposals:
     def _read_used(self, approval: Approval) -> _Used | None:
         """The call of an approval; None where no operator signed for it, or it has not ended."""
         decided = self._decision(approval, APPROVAL_APPROVED, "approve")
-        if decided is None:
+        if decided is None or approval.needed > 1:  # what needs two people is decided call by call
             return None
         used = next(event for event in people_events(self._log, approval.id) if event.kind == APPROVAL_USED)
         call = str((used.payload or {}).get("used_by", ""))
