@@ -114,13 +114,14 @@ class _Used(NamedTuple):
 
 
 class Proposals:
-    """The proposals of one log. What was read of a decision is cached, since it never changes."""
+    """The proposals of one log. What was read of a decision is cached until who may decide has changed."""
 
     def __init__(self, levels: Levels) -> None:
         self.levels = levels
         self._log = levels.log
         self._used: dict[str, _Used] = {}
         self._denied: dict[str, bool] = {}
+        self._token: object = None
 
     def all(self) -> list[Proposal]:
         """Proposals that can be signed now; raises SBError if the record cannot be read."""
@@ -132,7 +133,9 @@ class Proposals:
         Args:
             least: different calls that were approved, below which a promotion is left out.
         """
-        now = self.levels.current()
+        now, token = self.levels.current(), self.levels.authority.token()
+        if token != self._token:
+            self._token, self._used, self._denied = token, {}, {}
         if now.unreadable:
             return []
         corrections = self.levels.corrections()

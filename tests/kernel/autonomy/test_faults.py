@@ -292,9 +292,13 @@ def test_revoked_operator_takes_the_rises_along(shop: Shop, ada: Decider) -> Non
     keys = KeyFolder(shop.folder / "keys")
     enrolment = Enrolment(shop.authority, keys)
     enrolment.add("bob", "", ada, "also decides")
-    shop.promote(decider(shop.authority, keys, "bob", str))
+    by = decider(shop.authority, keys, "bob", str)
+    shop.promote(by)
     assert shop.mode() == "auto_execute"
+    shop.earn(by, SEND, first=500)
+    assert "operator" not in lacking(shop, SEND)[0]
     enrolment.revoke("bob", ada, "left")
+    assert lacking(shop, SEND) == [], "nor does what was approved count"
     assert shop.mode() == "execute_with_approval"
     assert shop.beside().mode() == "execute_with_approval"
 
