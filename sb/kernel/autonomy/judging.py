@@ -6,6 +6,7 @@ It only adds a reason to ask, never takes one away: what policy, arguments and c
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from sb.errors import SBError
 from sb.kernel.autonomy.levels import INTENT, Levels, Standing
@@ -96,7 +97,9 @@ class Autonomy:
         named = call.boundary.get(INTENT) or intent_name(call.intent or stated_intent(call.ctx))
         fingerprint = str(call.contract.get("tool_contract_fingerprint", ""))
         why = f"{call.call_id} was refused by {refusal.rule}"
-        self.levels.fall(write, call.subject.agent, named, call.tool_id, fingerprint, why, safety=safety)
+        agent = call.subject.agent
+        with suppress(SBError):  # levels that cannot be read are READ, and the refusal has to be recorded
+            self.levels.fall(write, agent, named, call.tool_id, fingerprint, why, safety=safety)
 
     def _mode(
         self, read: Callable[[], Standing], call: ToolCall, intent: str

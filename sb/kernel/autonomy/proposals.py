@@ -114,13 +114,14 @@ class _Used(NamedTuple):
 
 
 class Proposals:
-    """The proposals of one log. What was read of a decision is cached, since it never changes."""
+    """The proposals of one log. What was read of a decision is cached until who may decide has changed."""
 
     def __init__(self, levels: Levels) -> None:
         self.levels = levels
         self._log = levels.log
         self._used: dict[str, _Used] = {}
         self._denied: dict[str, bool] = {}
+        self._token: object = None
 
     def all(self) -> list[Proposal]:
         """Proposals that can be signed now; raises SBError if the record cannot be read."""
@@ -132,7 +133,9 @@ class Proposals:
         Args:
             least: different calls that were approved, below which a promotion is left out.
         """
-        now = self.levels.current()
+        now, token = self.levels.current(), self.levels.authority.token()
+        if token != self._token:
+            self._token, self._used, self._denied = token, {}, {}
         if now.unreadable:
             return []
         corrections = self.levels.corrections()
@@ -208,6 +211,7 @@ class Proposals:
         if row > since and not barred:
             barred = f"a person denied or undid a call (row {row} of the log)"
         refused, evaluation = self._keeps_to_refusals(now, agent), self._evaluation(now, agent)
+        by_intent.pop("", None)  # calls of a time when no level was looked at, and of recovery
         for intent, calls in by_intent.items():
             if level.of(intent, fingerprint) is AutonomyMode.AUTO_EXECUTE:
                 continue
@@ -283,7 +287,7 @@ class Proposals:
     def _read_used(self, approval: Approval) -> _Used | None:
         """The call of an approval; None where no operator signed for it, or it has not ended."""
         decided = self._decision(approval, APPROVAL_APPROVED, "approve")
-        if decided is None:
+        if decided is None or approval.needed > 1:  # what needs two people is decided call by call
             return None
         used = next(event for event in people_events(self._log, approval.id) if event.kind == APPROVAL_USED)
         call = str((used.payload or {}).get("used_by", ""))

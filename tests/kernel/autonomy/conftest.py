@@ -49,7 +49,7 @@ class Shop:
             executor.pop("policy", ToolPolicy.normal()),
             self.log,
             authority=self.authority,
-            autonomy=Autonomy(self.levels, enforced=enforced),
+            autonomy=executor.pop("autonomy", Autonomy(self.levels, enforced=enforced)),
             clock=clock,
             **executor,
         )

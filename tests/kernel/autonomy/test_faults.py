@@ -15,8 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sb.base.sources import SteeredClock
+from sb.config import groups
+from sb.config.rules import PolicyRule
 from sb.errors import DeniedError, SBError, UsageError
 from sb.kernel import AutonomySignals, ToolPolicy
+from sb.kernel.authority.enrolment import Enrolment, decider
+from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.authority.signing import Decider, Label
 from sb.kernel.autonomy.proposals import LEAST
 from sb.kernel.incident_response.interrupted import interrupted, settle
@@ -96,6 +100,43 @@ def test_failing_calls_lower_the_score(shop: Shop, ada: Decider) -> None:
     for n in range(-6, 0):
         shop.approved(ada, n=n)
     assert "earns" in lacking(shop)[0]
+
+
+def test_approvals_while_autonomy_is_off_are_no_evidence(shop: Shop, ada: Decider) -> None:
+    shop.denied(ada)
+    shop.levels.evaluate("clerk", 1.0, ada, "CI")
+    rule = PolicyRule("approve", (WRITE,), name="look")
+    off = shop.beside(autonomy=None, policy=ToolPolicy.normal(rules=WrittenPolicy((rule,))))
+    for n in range(LEAST):
+        assert off.approved(ada, n=n).success
+    assert lacking(shop) == []
+    assert shop.beside(enforced=False, policy=off.executor.policy).approved(ada, n=LEAST).success
+    assert lacking(shop) == [f"1 of {LEAST} different calls were approved"]
+
+
+def test_tools_under_dual_control_are_never_proposed(shop: Shop, ada: Decider) -> None:
+    keys = KeyFolder(shop.folder / "keys")
+    Enrolment(shop.authority, keys).add("bob", "", ada, "also decides")
+    bob = decider(shop.authority, keys, "bob", str)
+    dual = shop.beside(approvals=groups.Approvals(dual_control=(WRITE,)))
+    for n in range(LEAST):
+        asked = dual.call(n=n)
+        assert asked.data
+        for by in (ada, bob):
+            dual.executor.approvals.approve(asked.data["approval_id"], by, "looks right")
+        assert dual.call(n=n).success
+    assert lacking(shop) == []
+
+
+def test_violation_is_recorded_as_refused_where_levels_cannot_be_read(shop: Shop) -> None:
+    shop.levels.freeze("scribe", "", Label("ada"), "not yet")
+    SqlAttacker(shop.folder / "brain.db").run(
+        "UPDATE events SET payload = '{}' WHERE kind = 'autonomy.frozen'"
+    )
+    ruled = shop.beside(enforced=False, policy=ToolPolicy.normal(rules=WrittenPolicy((NEVER,))))
+    assert "could not be recorded" not in ruled.call(SEND).error_message
+    (event,) = ruled.log.events(kind="kernel.tool.policy.blocked")
+    assert (event.payload or {})["rule"] == "no-send"
 
 
 def test_unsigned_approvals_are_no_evidence(shop: Shop) -> None:
@@ -248,15 +289,16 @@ def test_clock_that_jumps_changes_no_level(shop: Shop, ada: Decider) -> None:
 
 
 def test_revoked_operator_takes_the_rises_along(shop: Shop, ada: Decider) -> None:
-    from sb.kernel.authority.enrolment import Enrolment, decider
-    from sb.kernel.authority.keys import KeyFolder
-
     keys = KeyFolder(shop.folder / "keys")
     enrolment = Enrolment(shop.authority, keys)
     enrolment.add("bob", "", ada, "also decides")
-    shop.promote(decider(shop.authority, keys, "bob", str))
+    by = decider(shop.authority, keys, "bob", str)
+    shop.promote(by)
     assert shop.mode() == "auto_execute"
+    shop.earn(by, SEND, first=500)
+    assert "operator" not in lacking(shop, SEND)[0]
     enrolment.revoke("bob", ada, "left")
+    assert lacking(shop, SEND) == [], "nor does what was approved count"
     assert shop.mode() == "execute_with_approval"
     assert shop.beside().mode() == "execute_with_approval"
 
