@@ -97,7 +97,7 @@ class Filtering(Section):
         from sb.screens.saved_filters import FACES, SavedFiltersScreen  # with the parser of filters
 
         present = SavedFilter(self.filter_text, self.sort)
-        read_only, face = self.console_app.read_only, FACES[self._kept_as]
+        read_only, face = self.console_app.read_only, FACES[self.name_]
         self.app.push_screen(
             SavedFiltersScreen(self._last.saved, present, face, read_only=read_only), self._apply
         )

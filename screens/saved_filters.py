@@ -19,13 +19,17 @@ from textual.widgets.option_list import Option
 
 from sb.base.text import plain
 from sb.errors import UsageError
-from sb.operator.filters import CONTROLS, EVALS, INBOX, LOG, MEMORY, RUNS, Filter
+from sb.operator.event_states import CALLS, CHANGES, DECISIONS, LOG
+from sb.operator.filters import CONTROLS, EVALS, INBOX, MEMORY, RUNS, Filter
 from sb.operator.saved_filters import LONGEST_NAME, SavedFilter, SavedFilters
 
-# The faces of the language, by the places that keep a filter.
+# The faces of the language, by views.
 FACES = {
     "inbox": INBOX,
     "log": LOG,
+    "calls": CALLS,
+    "changes": CHANGES,
+    "decisions": DECISIONS,
     "runs": RUNS,
     "memory": MEMORY,
     "harness": CONTROLS,

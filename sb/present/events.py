@@ -25,7 +25,7 @@ from sb.present.kind import NAMED, Cell, Column, Field, Kind
 from sb.present.states import SOFT, State, fact, state
 from sb.present.times import ago
 
-_WORDS = {
+WORDS = {
     kinds.RUN_STARTED: "started",
     kinds.RUN_FINISHED: "ended",
     kinds.APPROVAL_REQUESTED: "request",  # beside the row of its call, which is the one that asked
@@ -126,7 +126,7 @@ def _word(event: Event, payload: Mapping[str, Any]) -> str:
             return _refusal(payload)
     if event.kind == kinds.RUN_FINISHED and payload.get("error"):
         return "failed"
-    return _WORDS.get(event.kind, "event")
+    return WORDS.get(event.kind, "event")
 
 
 def _outcome(payload: Mapping[str, Any]) -> str:

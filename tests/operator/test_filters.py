@@ -18,7 +18,8 @@ from sb.kernel.authority.signing import Label
 from sb.log.event_log import EventLog
 from sb.log.search import seqs_of
 from sb.operator.attention.inbox import InboxReader
-from sb.operator.filters import INBOX, KEYS, LOG, Filter, filter_of
+from sb.operator.event_states import LOG
+from sb.operator.filters import INBOX, KEYS, Filter, filter_of
 from sb.runtime import Runtime, open_runtime
 from sb.store.database import open_database
 from tests.conftest import CommandLine, approve_tools

@@ -51,7 +51,7 @@ _REFUSED = (
     f" AND json_extract(payload, '$.rule') IS NOT '{ASKS}' AND json_extract(payload, '$.code') IN {REFUSES}, 0)"
 )
 
-_DECIDED = (
+DECIDED = (
     APPROVAL_APPROVED,
     APPROVAL_DENIED,
     APPROVAL_REVOKED,
@@ -91,7 +91,7 @@ class UndoableFilter(ChangeFilter):
 class DecisionFilter(LogFilter):
     """Filter on what people decided: requests, grants, contracts, reversals, stops, operators and incidents."""
 
-    ALWAYS = f"kind IN {_DECIDED}"
+    ALWAYS = f"kind IN {DECIDED}"
 
 
 class RefusedFilter(LogFilter):
