@@ -39,6 +39,7 @@ class Filtering(Section):
     DEFAULT_CSS = """
     Filtering #filter-bar { height: auto; }
     Filtering #filter-wrong { display: none; height: auto; max-height: 3; padding: 0 1; color: $danger; }
+    Filtering #filter-hides { display: none; height: 1; padding: 0 1; color: $panel; background: $warn; text-style: bold; }
     Filtering #filter { display: none; height: 1; border: none; padding: 0 1; background: $raised; }
     Filtering #filter:focus { border: none; }
     Filtering #filter.-open { display: block; }
@@ -50,10 +51,11 @@ class Filtering(Section):
     _trouble = ""  # of what was typed last
 
     def filter_box(self, hint: str) -> Widget:
-        """The box, for the top of the body; below it stands what is wrong with its text."""
+        """The box, for the top of the body; below it stands what is wrong with its text, and what it hides."""
         return Vertical(
             Input(placeholder=hint, id="filter", select_on_focus=False),
             Static("", id="filter-wrong"),
+            Static("", id="filter-hides"),
             id="filter-bar",
         )
 
@@ -140,8 +142,22 @@ class Filtering(Section):
             self._last.put(self._kept_as, text=self.filter_text)
         self.show_status()
 
+    @property
+    def hides(self) -> str:
+        """A warning of what a filter keeps from view; "" where somebody typed it here just now."""
+        return (
+            "filtered since the last start: esc shows all"
+            if self._last.holds_since_start(self._kept_as)
+            else ""
+        )
+
     def show_status(self) -> None:
         super().show_status()
+        hides = self.hides if self.filter_text and not self._trouble else ""
+        for line in self.query("#filter-hides").results(Static):
+            if line.display or hides:
+                line.display = bool(hides)
+                line.update(safe(hides, one_line=True), layout=False)
         for wrong in self.query("#filter-wrong").results(Static):
             if wrong.display or self._trouble:
                 wrong.display = bool(self._trouble)

@@ -302,15 +302,17 @@ class InboxScreen(Filtering, Handled, Waiting):
             panel, marked = self.query_one("#first", Panel), len(self.rows.listing.marked)
             panel.count({"": self.lines.total})
             place = f"{count(self.rows.listing.index + 1)} of {count(len(self.lines.keys))}"
-            hidden = self.console_app.needs["inbox"] - self.lines.total
-            more = f" hides {count(hidden)}" if hidden > 0 else ""
-            filtered = f"filter: {self.filter_text}{more}" if self.filter_text else ""
             panel.foot(
                 f"{marked} marked" if marked else "",
                 place if self.lines.keys else "",
-                filtered,
+                f"filter: {self.filter_text}" if self.filter_text else "",
                 self.work_text,
             )
+
+    @property
+    def hides(self) -> str:
+        hidden = self.console_app.needs["inbox"] - self.lines.total
+        return f"the filter hides {count(hidden)} of what needs you: esc shows all" if hidden > 0 else ""
 
     def _show_work(self, work: AtWork) -> None:
         self._work = work

@@ -72,17 +72,19 @@ class TriggersScreen(Deciding, KindView[Any]):
 
     def _act(self, verb: str, uid: str, by: Decider, reason: str) -> str:
         overseer = self.records.memory("write", by.name)
+        done = f"{verb.rstrip('e')}ed"
         try:
-            if verb == "confirm":
-                overseer.confirm(uid, reason)
-            elif verb == "snooze":
-                until = datetime.fromtimestamp(self.records.clock.now() + SNOOZED_S, UTC)
-                overseer.trigger_snooze(uid, until, reason)
-            else:
-                getattr(overseer, f"{self.name_[:-1]}_retire")(uid, reason)
+            with self.records.memory_decision(done, uid, by, reason):
+                if verb == "confirm":
+                    overseer.confirm(uid, reason)
+                elif verb == "snooze":
+                    until = datetime.fromtimestamp(self.records.clock.now() + SNOOZED_S, UTC)
+                    overseer.trigger_snooze(uid, until, reason)
+                else:
+                    getattr(overseer, f"{self.name_[:-1]}_retire")(uid, reason)
         except ValueError as error:
             raise UsageError(str(error)) from error
-        return f"{uid} {verb.rstrip('e')}ed"
+        return f"{uid} {done}"
 
     def action_approve(self) -> None:
         self._change("confirm")

@@ -52,6 +52,12 @@ ATTACK_FOUND = "attack.found"
 OUTPUT_GATED = "output.gated"
 TOKEN_CREATED = "token.created"
 TOKEN_REVOKED = "token.revoked"
+# Decisions of people about memories, by the word that rows say.
+MEMORY_DECIDED = {
+    word: f"memory.{word}"
+    for word in "released purged dismissed resolved accepted confirmed snoozed retired kept forgotten recovered protected"
+    " unguarded".split()
+} | {"quarantine": "memory.quarantined"}
 
 _meanings = {
     TOOL_DISPATCH: "Tool execution dispatch decision",
@@ -93,6 +99,7 @@ _meanings = {
     SESSION_QUESTION: "A host asked its own user about a call, or denied one by its own rules",
     TOKEN_CREATED: "A person let an agent connect over HTTP",
     TOKEN_REVOKED: "A person took an agent's token back",
+    **{kind: f"A person decided about a memory: {word}" for word, kind in MEMORY_DECIDED.items()},
 }
 
 

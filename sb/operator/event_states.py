@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from sb.kernel.baselines.seeding import TAKEN_OVER
 from sb.kernel.calls.approval import ApprovalState
 from sb.kernel.reversibility.contracts import MutationState
 from sb.kernel.review.activity import ASKS, REFUSES
@@ -11,7 +12,7 @@ from sb.kernel.review.calls import DECIDED
 from sb.log import kinds
 from sb.log.event import SEQ_MASK
 from sb.log.search import Clause
-from sb.present.events import WORDS
+from sb.present.events import TAKEN, WORDS
 from sb.present.recovery import NO_UNDO, UNKNOWN
 
 LOG, CALLS, CHANGES, DECISIONS = "the log", "calls", "changes", "decisions"
@@ -25,29 +26,35 @@ def _read(name: str) -> str:
 _ENDED = f"{_read('phase')} = 'outcome' AND {_read('lapsed')} IS NOT 1 AND"
 _DONE = f"{_ENDED} coalesce({_read('state')}, '') NOT IN ('in_doubt', 'failed', 'unreported') AND"
 _REFUSED = f"{_read('phase')} = 'refused' AND {_read('rule')}"
-# The words of calls' events as `sb.present.events.verdict` gives them; {0} is the prefix of the table.
-_OF_CALLS: Mapping[str, str] = {
+_RUN_FAILED = f"({{0}}kind = '{kinds.RUN_FINISHED}' AND coalesce({_read('error')}, '') <> '')"
+_REASONS = " OR ".join(_read("reason") + f" LIKE '{reason}%'" for reason in TAKEN_OVER)
+_TAKEN_OVER = f"({{0}}kind = '{kinds.BASELINE_CHANGED}' AND ({_REASONS}))"
+# The words that a payload tells, as `sb.present.events.verdict` does; {0} is the prefix of the table.
+_BY_PAYLOAD: Mapping[str, str] = {
     "started": f"{_read('phase')} = 'intent' AND coalesce({_read('asked_by')}, '') = ''",
     "asked": f"({_REFUSED} = '{ASKS}' OR ({_read('phase')} = 'intent' AND {_read('asked_by')} <> ''))",
     "refused": f"{_REFUSED} IS NOT '{ASKS}' AND {_read('code')} IN {REFUSES}",
     "failed": f"({_REFUSED} IS NOT '{ASKS}' AND coalesce({_read('code')}, '') NOT IN {REFUSES}"
-    f" OR {_ENDED} {_read('state')} = 'failed'"
-    f" OR {{0}}kind = '{kinds.RUN_FINISHED}' AND coalesce({_read('error')}, '') <> '')",
+    f" OR {_ENDED} {_read('state')} = 'failed' OR {_RUN_FAILED})",
     "unknown": f"({_read('phase')} = 'in_doubt' OR {_ENDED} {_read('state')} = 'in_doubt')",
     "unreported": f"{_ENDED} {_read('state')} = 'unreported'",
     "lapsed": f"{_read('phase')} = 'outcome' AND {_read('lapsed')} IS 1",
     "undone": f"{_DONE} coalesce({_read('reverses')}, '') <> ''",
     "ok": f"{_DONE} coalesce({_read('reverses')}, '') = ''",
+    TAKEN: _TAKEN_OVER,
     "replayed": f"{_read('phase')} = 'replayed'",
     "settled": f"{_read('phase')} = 'settled'",
 }
 _WORDED = {word: [kind for kind, it in WORDS.items() if it == word] for word in WORDS.values()}
-_REQUESTS = [ApprovalState.WAITING, ApprovalState.EXPIRED]  # which a filter may name though no event says so
 _STATES: Mapping[str, Sequence[str]] = {
-    LOG: [*dict.fromkeys([*ApprovalState, *_OF_CALLS, *_WORDED])],
-    CALLS: [*_OF_CALLS, RUNNING, *(it for it in ApprovalState if it is not ApprovalState.USED)],
+    LOG: [*dict.fromkeys([*ApprovalState, *_BY_PAYLOAD, *_WORDED])],
+    CALLS: [
+        *(it for it in _BY_PAYLOAD if it != TAKEN),
+        RUNNING,
+        *(it for it in ApprovalState if it != "used"),
+    ],
     CHANGES: [UNDOABLE, REVERSED, TOO_LATE, UNKNOWN, NO_UNDO],
-    DECISIONS: [*dict.fromkeys([*ApprovalState, *(WORDS[kind] for kind in DECIDED)])],
+    DECISIONS: [*dict.fromkeys([*ApprovalState, *(WORDS[kind] for kind in DECIDED), TAKEN])],
 }
 _EXPIRES = "a.state IN ('waiting', 'approved') AND a.expires_at <= ?"
 _REQUEST_OF_CALL = (
@@ -90,13 +97,10 @@ def _of_event(word: str, now: int) -> Clause:
     if word == ApprovalState.WAITING:
         return "id IN (SELECT event_id FROM approvals WHERE state = 'waiting' AND expires_at > ?)", (now,)
     named = _WORDED.get(word, [])
-    own = [
-        f"kind IN ({', '.join('?' * len(named))}) AND coalesce(json_valid(payload) AND {_read('phase')} <> '', 0) = 0"
-    ]
-    calls = _OF_CALLS.get(word)
-    sql = " OR ".join(
-        [*(own if named else []), *([f"json_valid(payload) AND {calls}"] if calls else [])]
-    ).format("")
+    says = f"json_valid(payload) AND ({_read('phase')} <> '' OR {_RUN_FAILED} OR {_TAKEN_OVER})"
+    own = f"kind IN ({', '.join('?' * len(named))}) AND coalesce({says}, 0) = 0"
+    by_payload = f"json_valid(payload) AND {_BY_PAYLOAD.get(word, 0)}"
+    sql = f"({own}) OR ({by_payload})".format("")
     if word == ApprovalState.EXPIRED:
         return f"{sql} OR id IN (SELECT a.event_id FROM approvals AS a WHERE {_EXPIRES})", (*named, now)
     return f"coalesce({sql}, 0)", tuple(named)
@@ -106,19 +110,19 @@ def _of_call(word: str, now: int) -> Clause:
     """A call that needs approval has its request's word; one that was announced that of its end."""
     if word == RUNNING:
         return f"json_extract(payload, '$.phase') = 'intent' AND NOT EXISTS (SELECT 1 {_LATER})", ()
-    asked = _OF_CALLS["asked"].format("")
+    asked = _BY_PAYLOAD["asked"].format("")
     if word in list(ApprovalState):
         of = (ApprovalState.APPROVED, ApprovalState.USED) if word == ApprovalState.APPROVED else (word, word)
         return f"{asked} AND {_REQUEST_OF_CALL} IN (?, ?)", (now, *of)
-    own = _OF_CALLS[word]
+    own = _BY_PAYLOAD[word]
     if word == "asked":
         return f"{asked} AND coalesce({_REQUEST_OF_CALL}, 'waiting') = 'waiting'", (now,)
     ends = f"(SELECT {own.format('l.')} {_LATER} ORDER BY l.id LIMIT 1)"
-    settled = f"EXISTS (SELECT 1 {_LATER} AND {_OF_CALLS['settled'].format('l.')})"
+    settled = f"EXISTS (SELECT 1 {_LATER} AND {_BY_PAYLOAD['settled'].format('l.')})"
     if word == UNKNOWN:
         ends = f"({ends} AND NOT {settled})"
     elif word == "settled":
-        ends = f"((SELECT {_OF_CALLS[UNKNOWN].format('l.')} {_LATER} ORDER BY l.id LIMIT 1) AND {settled})"
+        ends = f"((SELECT {_BY_PAYLOAD[UNKNOWN].format('l.')} {_LATER} ORDER BY l.id LIMIT 1) AND {settled})"
     return f"CASE {_read('phase').format('')} WHEN 'intent' THEN {ends} ELSE {own.format('')} END", ()
 
 

@@ -57,8 +57,9 @@ def event_document(event: Event, line: EventLine) -> list[Field]:
         line: the event as lists show it.
     """
     fields = [_heading(line.object), *_verdict(line), *_who(event, line)]
-    signed = {name: value for name, value in (event.payload or {}).items() if name == SIGNED}
-    others = {name: value for name, value in (event.payload or {}).items() if name != SIGNED}
+    folded = (SIGNED, "statement", "signature")
+    signed = {name: value for name, value in (event.payload or {}).items() if name in folded}
+    others = {name: value for name, value in (event.payload or {}).items() if name not in folded}
     if event.payload is None:
         fields.append(Field("Payload", "pruned"))
     elif others:

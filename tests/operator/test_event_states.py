@@ -56,6 +56,7 @@ def test_a_state_finds_the_rows_that_say_it_and_no_other(log: EventLog, view: st
     shown, taken = words(log, view), states_of(view)
     unsaid = {ApprovalState.WAITING, ApprovalState.EXPIRED}  # of requests: no row of the log says these
     assert len(shown) > 2
+    assert view != LOG or shown["taken over"]
     assert set(shown) <= {*taken, "event"}
     for word in set(taken) - (unsaid if view == LOG else {ApprovalState.WAITING}):
         assert seqs_in(log, view, f'state:"{word}"') == shown[word], word
