@@ -1,4 +1,4 @@
-"""State words of Activity's views, as conditions on events: a filter takes the words that stand in the rows."""
+"""State words of Activity's views as SQL: a filter takes the words that stand in the rows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from sb.kernel.baselines.seeding import TAKEN_OVER
 from sb.kernel.calls.approval import ApprovalState
-from sb.kernel.reversibility.contracts import MutationState
 from sb.kernel.review.activity import ASKS, REFUSES
 from sb.kernel.review.calls import DECIDED
 from sb.log import kinds
@@ -16,127 +15,82 @@ from sb.present.events import TAKEN, WORDS
 from sb.present.recovery import NO_UNDO, UNKNOWN
 
 LOG, CALLS, CHANGES, DECISIONS = "the log", "calls", "changes", "decisions"
-REVERSED, UNDOABLE, TOO_LATE, RUNNING = "reversed", "undoable", "too late", "running"
-
-
-def _read(name: str) -> str:
-    return f"json_extract({{0}}payload, '$.{name}')"
-
-
-_ENDED = f"{_read('phase')} = 'outcome' AND {_read('lapsed')} IS NOT 1 AND"
-_DONE = f"{_ENDED} coalesce({_read('state')}, '') NOT IN ('in_doubt', 'failed', 'unreported') AND"
-_REFUSED = f"{_read('phase')} = 'refused' AND {_read('rule')}"
-_RUN_FAILED = f"({{0}}kind = '{kinds.RUN_FINISHED}' AND coalesce({_read('error')}, '') <> '')"
-_REASONS = " OR ".join(_read("reason") + f" LIKE '{reason}%'" for reason in TAKEN_OVER)
-_TAKEN_OVER = f"({{0}}kind = '{kinds.BASELINE_CHANGED}' AND ({_REASONS}))"
-# The words that a payload tells, as `sb.present.events.verdict` does; {0} is the prefix of the table.
-_BY_PAYLOAD: Mapping[str, str] = {
-    "started": f"{_read('phase')} = 'intent' AND coalesce({_read('asked_by')}, '') = ''",
-    "asked": f"({_REFUSED} = '{ASKS}' OR ({_read('phase')} = 'intent' AND {_read('asked_by')} <> ''))",
-    "refused": f"{_REFUSED} IS NOT '{ASKS}' AND {_read('code')} IN {REFUSES}",
-    "failed": f"({_REFUSED} IS NOT '{ASKS}' AND coalesce({_read('code')}, '') NOT IN {REFUSES}"
-    f" OR {_ENDED} {_read('state')} = 'failed' OR {_RUN_FAILED})",
-    "unknown": f"({_read('phase')} = 'in_doubt' OR {_ENDED} {_read('state')} = 'in_doubt')",
-    "unreported": f"{_ENDED} {_read('state')} = 'unreported'",
-    "lapsed": f"{_read('phase')} = 'outcome' AND {_read('lapsed')} IS 1",
-    "undone": f"{_DONE} coalesce({_read('reverses')}, '') <> ''",
-    "ok": f"{_DONE} coalesce({_read('reverses')}, '') = ''",
-    TAKEN: _TAKEN_OVER,
-    "replayed": f"{_read('phase')} = 'replayed'",
-    "settled": f"{_read('phase')} = 'settled'",
-}
-_WORDED = {word: [kind for kind, it in WORDS.items() if it == word] for word in WORDS.values()}
+_OF_CALLS = "started asked refused failed unknown unreported lapsed undone ok replayed settled".split()
 _STATES: Mapping[str, Sequence[str]] = {
-    LOG: [*dict.fromkeys([*ApprovalState, *_BY_PAYLOAD, *_WORDED])],
-    CALLS: [
-        *(it for it in _BY_PAYLOAD if it != TAKEN),
-        RUNNING,
-        *(it for it in ApprovalState if it != "used"),
-    ],
-    CHANGES: [UNDOABLE, REVERSED, TOO_LATE, UNKNOWN, NO_UNDO],
+    LOG: [*dict.fromkeys([*ApprovalState, *_OF_CALLS, *WORDS.values(), TAKEN])],
+    CALLS: [*_OF_CALLS, "running", *(word for word in ApprovalState if word != ApprovalState.USED)],
+    CHANGES: ["undoable", "reversed", "too late", UNKNOWN, NO_UNDO],
     DECISIONS: [*dict.fromkeys([*ApprovalState, *(WORDS[kind] for kind in DECIDED), TAKEN])],
 }
-_EXPIRES = "a.state IN ('waiting', 'approved') AND a.expires_at <= ?"
-_REQUEST_OF_CALL = (
-    f"(SELECT CASE WHEN {_EXPIRES} THEN 'expired' ELSE a.state END FROM approvals AS a"
-    " WHERE a.args_digest = json_extract(payload, '$.args_digest') AND a.agent = events.agent"
-    " AND a.tool_id = events.tool_id AND a.event_id < events.id ORDER BY a.number DESC LIMIT 1)"
-)
-_LATER = (
-    "FROM events AS l WHERE l.run_id = events.run_id AND l.id > events.id AND l.call_id = events.call_id"
-    f" AND l.kind = '{kinds.TOOL_DISPATCH}'"
-)
 
 
-def states_of(face: str) -> Sequence[str]:
+def _word(table: str = "events") -> str:
+    """The word of an event, as `sb.present.events.verdict` tells it."""
+    payload, kind = f"{table}.payload", f"{table}.kind"
+    phase, state, rule, code, lapsed, reverses, asked_by, error, reason = (
+        f"json_extract({payload}, '$.{name}')"
+        for name in "phase state rule code lapsed reverses asked_by error reason".split()
+    )
+    taken = " OR ".join(f"{reason} LIKE '{begins}%'" for begins in TAKEN_OVER)
+    return f"""CASE WHEN NOT json_valid({payload}) THEN 'unreadable' ELSE CASE {phase}
+        WHEN 'intent' THEN CASE WHEN {asked_by} <> '' THEN 'asked' ELSE 'started' END
+        WHEN 'refused' THEN CASE WHEN {rule} IS '{ASKS}' THEN 'asked' WHEN {code} IN {REFUSES} THEN 'refused'
+            ELSE 'failed' END
+        WHEN 'outcome' THEN CASE WHEN {lapsed} IS 1 THEN 'lapsed' WHEN {state} = 'in_doubt' THEN '{UNKNOWN}'
+            WHEN {state} IN ('failed', 'unreported') THEN {state} WHEN {reverses} <> '' THEN 'undone' ELSE 'ok' END
+        WHEN 'in_doubt' THEN '{UNKNOWN}' WHEN 'replayed' THEN 'replayed' WHEN 'settled' THEN 'settled'
+        ELSE CASE WHEN {kind} = '{kinds.RUN_FINISHED}' AND {error} <> '' THEN 'failed'
+            WHEN {kind} = '{kinds.BASELINE_CHANGED}' AND ({taken}) THEN '{TAKEN}'
+            ELSE CASE {kind} {" ".join(f"WHEN '{kind}' THEN '{word}'" for kind, word in WORDS.items())} END
+        END END END"""
+
+
+_WAITS = "id IN (SELECT event_id FROM approvals WHERE state = 'waiting' AND expires_at > ?)"
+_LAPSED = "id IN (SELECT event_id FROM approvals WHERE state IN ('waiting', 'approved') AND expires_at <= ?)"
+_LATER = f"""FROM events AS l WHERE l.run_id = events.run_id AND l.id > events.id AND l.call_id = events.call_id
+    AND l.kind = '{kinds.TOOL_DISPATCH}'"""
+_END = f"(SELECT {_word('l')} {_LATER} ORDER BY l.id LIMIT 1)"
+# Of a call by its first event: the word of its end, or that of its request.
+_CALL = f"""CASE {_word()} WHEN 'started' THEN
+        coalesce(nullif({_END}, '{UNKNOWN}'), (SELECT 'settled' {_LATER} AND {_word("l")} = 'settled'), {_END}, 'running')
+    WHEN 'asked' THEN coalesce((SELECT CASE WHEN a.state IN ('waiting', 'approved') AND a.expires_at <= ? THEN 'expired'
+            WHEN a.state = 'waiting' THEN 'asked' WHEN a.state = 'used' THEN 'approved' ELSE a.state END
+        FROM approvals AS a WHERE a.args_digest = json_extract(payload, '$.args_digest') AND a.agent = events.agent
+            AND a.tool_id = events.tool_id AND a.event_id < events.id ORDER BY a.number DESC LIMIT 1), 'asked')
+    ELSE {_word()} END"""
+# Of an undo record, as `sb.present.recovery.state_word` tells it.
+_CHANGE = f"""(SELECT CASE WHEN m.state = 'reversed' THEN m.state WHEN m.state = 'reversing' THEN '{UNKNOWN}'
+        WHEN coalesce(json_extract(m.ref, '$.reversal_tool'), '') = '' THEN '{NO_UNDO}'
+        WHEN json_extract(m.ref, '$.reversal_args.files') = '[]' THEN '{NO_UNDO}'
+        WHEN json_extract(m.ref, '$.window_ends_at') <= ? THEN 'too late' ELSE 'undoable' END
+    FROM mutations AS m WHERE m.id = events.id)"""
+
+
+def states_of(view: str) -> Sequence[str]:
     """The state words of a view's rows."""
-    return _STATES[face]
+    return _STATES[view]
 
 
-def state_clause(face: str, word: str, now: int) -> Clause:
-    """The condition that an event's row in a view has this state word; `now` in microseconds since the epoch."""
-    if face == CALLS:
-        return _of_call(word, now)
-    if face == CHANGES:
-        return _of_change(word, now)
-    return _of_event(word, now)
+def state_clause(view: str, word: str, now: int) -> Clause:
+    """The condition that an event's row in a view has this state word; `now` in microseconds since the epoch.
+
+    In the log, of a request that waits, or lapsed unnoted, it is the event that asked.
+    """
+    if view in (CALLS, CHANGES):
+        asked = "asked" if word == ApprovalState.WAITING else word
+        return f"{_CALL if view == CALLS else _CHANGE} = ?", (now, asked)
+    if word == ApprovalState.WAITING:
+        return _WAITS, (now,)
+    if word == ApprovalState.EXPIRED:
+        return f"{_word()} = ? OR {_LAPSED}", (word, now)
+    return f"{_word()} = ?", (word,)
 
 
 def args_elsewhere(view: str, clause: str) -> str:
     """True where another event, `q`, fits, whose arguments a row shows: the request that was decided, or the intent."""
     if view == CHANGES:
-        intent = "CASE WHEN json_valid(payload) THEN json_extract(payload, '$.intent') END"
-        own = f"q.id = (events.id & ~{SEQ_MASK}) + {intent.replace('payload', 'events.payload')}"
+        intent = "CASE WHEN json_valid(events.payload) THEN json_extract(events.payload, '$.intent') END"
+        own = f"q.id = (events.id & ~{SEQ_MASK}) + {intent}"
         return f"EXISTS (SELECT 1 FROM events AS q WHERE {own} AND {clause})"
     asked = f"SELECT a.id FROM approvals AS a JOIN events AS q ON q.id = a.event_id WHERE {clause}"
     return f"(substr(kind, 1, 9) = 'approval.' AND call_id IN ({asked}))"
-
-
-def _of_event(word: str, now: int) -> Clause:
-    """Of a request that waits, or lapsed unnoted, it is the event that asked."""
-    if word == ApprovalState.WAITING:
-        return "id IN (SELECT event_id FROM approvals WHERE state = 'waiting' AND expires_at > ?)", (now,)
-    named = _WORDED.get(word, [])
-    says = f"json_valid(payload) AND ({_read('phase')} <> '' OR {_RUN_FAILED} OR {_TAKEN_OVER})"
-    own = f"kind IN ({', '.join('?' * len(named))}) AND coalesce({says}, 0) = 0"
-    by_payload = f"json_valid(payload) AND {_BY_PAYLOAD.get(word, 0)}"
-    sql = f"({own}) OR ({by_payload})".format("")
-    if word == ApprovalState.EXPIRED:
-        return f"{sql} OR id IN (SELECT a.event_id FROM approvals AS a WHERE {_EXPIRES})", (*named, now)
-    return f"coalesce({sql}, 0)", tuple(named)
-
-
-def _of_call(word: str, now: int) -> Clause:
-    """A call that needs approval has its request's word; one that was announced that of its end."""
-    if word == RUNNING:
-        return f"json_extract(payload, '$.phase') = 'intent' AND NOT EXISTS (SELECT 1 {_LATER})", ()
-    asked = _BY_PAYLOAD["asked"].format("")
-    if word in list(ApprovalState):
-        of = (ApprovalState.APPROVED, ApprovalState.USED) if word == ApprovalState.APPROVED else (word, word)
-        return f"{asked} AND {_REQUEST_OF_CALL} IN (?, ?)", (now, *of)
-    own = _BY_PAYLOAD[word]
-    if word == "asked":
-        return f"{asked} AND coalesce({_REQUEST_OF_CALL}, 'waiting') = 'waiting'", (now,)
-    ends = f"(SELECT {own.format('l.')} {_LATER} ORDER BY l.id LIMIT 1)"
-    settled = f"EXISTS (SELECT 1 {_LATER} AND {_BY_PAYLOAD['settled'].format('l.')})"
-    if word == UNKNOWN:
-        ends = f"({ends} AND NOT {settled})"
-    elif word == "settled":
-        ends = f"((SELECT {_BY_PAYLOAD[UNKNOWN].format('l.')} {_LATER} ORDER BY l.id LIMIT 1) AND {settled})"
-    return f"CASE {_read('phase').format('')} WHEN 'intent' THEN {ends} ELSE {own.format('')} END", ()
-
-
-def _of_change(word: str, now: int) -> Clause:
-    """The state of an undo record, as `sb.present.recovery.state_word` says it."""
-    has = "coalesce(json_extract(m.ref, '$.reversal_tool'), '') <> '' AND json_extract(m.ref, '$.reversal_args.files') IS NOT '[]'"
-    late = "coalesce(json_extract(m.ref, '$.window_ends_at') <= ?, 0)"
-    committed, values = f"m.state = '{MutationState.COMMITTED}'", (now,)
-    wanted: Mapping[str, Clause] = {
-        REVERSED: (f"m.state = '{MutationState.REVERSED}'", ()),
-        UNKNOWN: (f"m.state = '{MutationState.REVERSING}'", ()),
-        NO_UNDO: (f"{committed} AND NOT coalesce({has}, 0)", ()),
-        UNDOABLE: (f"{committed} AND {has} AND NOT {late}", values),
-        TOO_LATE: (f"{committed} AND {has} AND {late}", values),
-    }
-    sql, parameters = wanted[word]
-    return f"id IN (SELECT m.id FROM mutations AS m WHERE {sql})", parameters
