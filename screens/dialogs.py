@@ -18,6 +18,7 @@ from textual.widgets import Input, Static
 Answer = TypeVar("Answer")
 
 DIALOG_CSS = """
+Dialog Toast.-information, Dialog Toast.-warning { display: none; }
 .dialog { width: 94%; max-width: 84; height: auto; max-height: 94%; border: round $accent;
           background: $raised; padding: 0 1; border-title-style: bold; scrollbar-size-vertical: 1; }
 .dialog.-danger { border: round $danger; border-title-color: $danger; }
