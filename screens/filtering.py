@@ -6,6 +6,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING
 
 from sb.screens.reading import safe
+from sb.screens.row_list import RowList
 from sb.screens.section import Section
 from textual import on
 from textual.containers import Vertical
@@ -134,6 +135,8 @@ class Filtering(Section):
         if text.strip() == self.filter_text and not self._trouble:
             return
         before, self.filter_text, self._trouble = self.filter_text, text.strip(), ""
+        for rows in self.walk_children(RowList) if self.filter_text else ():
+            rows.action_first()  # what fits best, or is newest, and not what is near the former record
         try:
             self.filter_changed()
         except UsageError as error:  # most are typed to their end: the rows stay until then

@@ -181,9 +181,10 @@ class InboxScreen(Filtering, Handled, Waiting):
 
     def show_detail(self) -> None:
         current = self.rows.listing.current
-        group, outcome = self.lines.group(current), self.lines.outcome(current)
+        group, (outcome, reference) = self.lines.group(current), self.lines.outcome(current)
         if outcome:
-            self.detail.show([Field(outcome)])
+            leads = [Field("Next", "enter shows the decision, with its reason")] if _leads(reference) else []
+            self.detail.show([Field(outcome), Field("Id", reference), *leads])
             self.query_one(Split).query(Panel).last().retitle("Decided")
             self._shown = ("", outcome)
             self.show_keys()
@@ -209,9 +210,12 @@ class InboxScreen(Filtering, Handled, Waiting):
         ]
 
     def open_row(self, key: int) -> None:
+        reference = self.lines.outcome(key)[1]
         if self.lines.group(key) is not None:
             self.lines.toggle(key)
             self._show()
+        elif _leads(reference):
+            self.console_app.find_on("decisions", reference)
         else:
             super().open_row(key)
 
@@ -257,6 +261,7 @@ class InboxScreen(Filtering, Handled, Waiting):
             self.rows.select(ahead[0])
 
     def filter_changed(self) -> None:
+        self.lines.clear_outcomes()  # which fit no filter
         if self.console_app.inbox is not None:
             self.show_inbox(self.console_app.inbox)
 
@@ -346,6 +351,11 @@ class InboxScreen(Filtering, Handled, Waiting):
     def start_over(self) -> None:
         self.lines, self._needs = InboxLines(), {}
         self.rows.start_over()
+
+
+def _leads(reference: str) -> bool:
+    """True if events of decisions have this id."""
+    return reference.startswith(("apr_", "mem_"))
 
 
 def _spent_bar(spent: float) -> Content:

@@ -147,7 +147,7 @@ class ActivityView(Searching, Handled, TabView):
         return " · ".join(filter(None, (filtered, self.work_text)))
 
     def show_title(self) -> None:
-        if not self.search.text:
+        if not self.search.text and self.search.hits.complete:
             self.console_app.view_counts[self.name_] = len(self.search.hits.keys)
         super().show_title()
 

@@ -103,6 +103,7 @@ class SavedFiltersScreen(Dialog[SavedFilter | None], Reading):
         self._known, name = known, self._typed_name
         options, width = self.query_one(OptionList), min(WIDEST, self.app.size.width * 94 // 100) - AROUND
         fitting = [it for it in known if name.lower() in f"{it} {known[it].text}".lower()]
+        fitting.sort(key=lambda it: bool(self._problem(known[it])))
         self._listed = [*([None] if self._can_save else []), *fitting]
         lines = [Option(self._line(it, width)) for it in self._listed]
         if not lines:

@@ -158,7 +158,7 @@ def settle_ignored(records: Records, verb: str, item: ReviewItem, by: Decider, r
             reminders.retire(item.record, reason) if verb == "retire" else reminders.keep(item.record)
     except ValueError as error:
         raise UsageError(str(error)) from error
-    return f"{item.reference} {word}"
+    return f"{word.capitalize()}: {shorten(str(item.record['text']), 100)}"
 
 
 def _conflicts(records: Records, use: str, name: str = "") -> AllConflicts:
@@ -227,4 +227,5 @@ def resolve(records: Records, found: Reviewed, chosen: int | None, by: Decider, 
             _conflicts(records, "write", by.name).resolve(item.reference, winner, reason, lambda: by.name)
     except ValueError as error:
         raise UsageError(str(error)) from error
-    return f"{item.reference} kept {_WHICH.get(winner, winner)}: by {by.name}"
+    sides = [shorten(side.content, 100) for side in conflict.sides]
+    return f"Kept: {' · '.join(sides) if chosen is None else sides[chosen % len(sides)]}"
