@@ -148,11 +148,8 @@ class Filtering(Section):
     @property
     def hides(self) -> str:
         """A warning of what a filter keeps from view; "" where somebody typed it here just now."""
-        return (
-            "filtered since the last start: esc shows all"
-            if self._last.holds_since_start(self._kept_as)
-            else ""
-        )
+        since = self._last.holds_since_start(self._kept_as)
+        return "filtered since the last start: esc shows all" if since else ""
 
     def show_status(self) -> None:
         super().show_status()

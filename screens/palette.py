@@ -217,12 +217,8 @@ def terminal_entries(copy: Callable[[str], object], here: str = "") -> list[Entr
 
     commands = {here: "the record under the cursor"} if here else {}
     commands |= {f"sb {name}": help_text for name, help_text in COMMANDS.items()}
-    groups = [
-        Entry(TERMINAL, command, "copy", partial(copy, command), help_text)
-        for command, help_text in commands.items()
-    ]
     leaves = {f"sb {name}": COMMANDS.get(name.partition(" ")[0], "") for name in sorted(verbs())}
-    return groups + [
-        Entry(TERMINAL, command, "copy", partial(copy, command), help_text, searched=True)
-        for command, help_text in leaves.items()
+    return [
+        Entry(TERMINAL, command, "copy", partial(copy, command), help_text, searched=command in leaves)
+        for command, help_text in (commands | leaves).items()
     ]

@@ -43,6 +43,7 @@ LAYERS = (
     ("sb.stack",),
     ("sb.entity", "sb.context_packs", "sb.decisions", "sb.contracts"),
     ("sb.runtime",),
+    ("sb.agent",),
     ("sb.present",),
     ("sb.hosts.confinement",),
     ("sb.hosts",),

@@ -26,6 +26,7 @@ WIDE = 96  # cells of a list from which on there is room for what can be left ou
 # Kinds by the names that their JSON has in the schema, each with its module here and its name in that.
 KINDS = {
     "access_token": ("rules", "TOKEN"),
+    "agent_run": ("agent_runs", "AGENT_RUN"),
     "approval": ("approvals", "REQUEST"),
     "charter": ("rules", "CHARTER"),
     "contract": ("contracts", "CONTRACT"),

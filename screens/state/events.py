@@ -14,7 +14,7 @@ from sb.base.sources import MICROSECONDS, iso_micros
 from sb.base.text import shorten_middle
 from sb.errors import NotFoundError
 from sb.kernel.review.calls import calls_at
-from sb.kernel.review.runs import Run, project_name, run_of
+from sb.kernel.review.runs import project_name, run_of
 from sb.log.event import Event
 from sb.log.event_log import EventLog
 from sb.log.kinds import meaning
@@ -23,7 +23,6 @@ from sb.present.calls import call_object
 from sb.present.events import (
     EVENT,
     SIGNED,
-    CallLine,
     EventLine,
     call_line,
     event_line,
@@ -117,21 +116,17 @@ def _meaning(kind: str) -> str:
         return "unknown to this version"
 
 
-def call_document(
-    events: Sequence[Event], run: Run | None = None, shown: CallLine | None = None
-) -> list[Field]:
-    """Everything about one call, from its events, oldest first, and from the run that it belongs to.
-
-    Args:
-        shown: the call as lists show it: of one that a person was asked about what was decided.
-    """
+def call_document(log: EventLog, events: Sequence[Event]) -> list[Field]:
+    """Everything about one call, from its events, oldest first, its request and the run that it belongs to."""
     last = events[-1]
     payload: dict[str, Any] = {}
     for event in events:
         payload |= event.payload or {}
     subject, args = last.subject, payload.get("args")
     line = event_line(last, args)
-    if shown is not None and line.verdict.word == "asked":
+    run, call = run_of(log, subject.run_id), calls_at(log, [events[0].seq]).get(events[0].seq)
+    if call is not None and line.verdict.word == "asked":
+        shown = call_line(call)  # as lists have it: what was decided
         line = replace(line, verdict=shown.verdict, why=shown.why)
     fields = [_heading(call_object(subject.tool_id, args)), *_verdict(line)]
     fields += [
@@ -188,12 +183,7 @@ def record_document(log: EventLog, reference: str | int) -> list[Field]:
     events = list(log.events(call_id=reference))
     if not events:
         raise NotFoundError(f"nothing in the log for {reference}")
-    return _call_record(log, events)
-
-
-def _call_record(log: EventLog, events: Sequence[Event]) -> list[Field]:
-    call = calls_at(log, [events[0].seq]).get(events[0].seq)
-    return call_document(events, run_of(log, events[-1].subject.run_id), call_line(call) if call else None)
+    return call_document(log, events)
 
 
 def document_of(log: EventLog, event: Event) -> list[Field]:
@@ -201,6 +191,6 @@ def document_of(log: EventLog, event: Event) -> list[Field]:
     subject = event.subject
     if subject.call_id.startswith("call_"):
         found = log.events(run_id=subject.run_id, call_id=subject.call_id)
-        return _call_record(log, list(found) or [event])
+        return call_document(log, list(found) or [event])
     line = event_lines(log, [event.seq]).get(event.seq) or event_line(event)
     return event_document(event, line)

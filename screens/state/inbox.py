@@ -39,9 +39,7 @@ class InboxLines:
         self._with_below = True
         self._open: set[str] = set()  # keys of groups
         self._numbers: dict[str, int] = {}
-        self._outcomes: dict[
-            str, tuple[int, str, str]
-        ] = {}  # by key: its line's place, what came of it, its id
+        self._outcomes: dict[str, tuple[int, str, str]] = {}  # by key: place of its line, what came, its id
         self._group_at: dict[int, Group] = {}
         self._entry_at: dict[int, Waiting | Need] = {}
 
@@ -107,8 +105,8 @@ class InboxLines:
 
     def outcome(self, number: int | None) -> tuple[str, str]:
         """The outcome of the decision about a line, and the id of what was decided; "" where it still waits."""
-        found = (more for key, (_, *more) in self._outcomes.items() if self._numbers[key] == number)
-        text, reference = next(found, ("", "")) if number in self.decided else ("", "")
+        known = (more for key, (_, *more) in self._outcomes.items() if self._numbers[key] == number)
+        text, reference = next(known, ("", "")) if number in self.decided else ("", "")
         return text, reference
 
     def group(self, number: int | None) -> Group | None:

@@ -337,7 +337,6 @@ def recovery_question(verb: str, item: Item, asked: Asked) -> Question:
     about = item.about
     performs = verb in PERFORMING
     done, shown = (asked.reversal(reveal=reveal) if performs else "" for reveal in (False, True))
-    call = done
     facts = [("Undoes", shorten(item.call.object, LONGEST_OBJECT))] if done else []
     facts += [("Agent", item.who), ("Call", f"{about.tool_id} ({about.call_id})")]
     if isinstance(about, Escalation):
@@ -353,11 +352,9 @@ def recovery_question(verb: str, item: Item, asked: Asked) -> Question:
         first = approving_first(asked.detail.people, asked.others)
         consequence = f"It is recorded as done. {first}" if verb == "compensate" else first
     looked = asked.dry_run
-    if looked and looked.ok and performs and shown == done and done.startswith(RESTORES):
+    if looked and looked.ok and verb in ("approve", "undo") and shown == done and done.startswith(RESTORES):
+        facts[0] = ("Runs", done)
         done = shown = looked.text(asked.now)  # which files come back, and how large
-        facts = [
-            ("Runs" if name == "Dry run" else name, call if name == "Dry run" else it) for name, it in facts
-        ]
     no = f"the dry run says no: {looked.detail}" if verb == "undo" and looked and not looked.ok else ""
     return Question(
         _TITLES[verb],

@@ -142,6 +142,22 @@ def decisions(sb: Session, home: Path) -> None:
     sb("workflow settle letter-7 send done --reason 'bob has it'")
     sb("recovery watch --once")
     sb("recovery list --all")
+    planned(sb, home)
+
+
+def planned(sb: Session, home: Path) -> None:
+    """A run of an agent that waits for a person, goes on, and is stopped."""
+    plan = home.parent / "plan.yaml"
+    step = "{tool: files.write, ask: why, args: {path: plan.txt, content: x}}"
+    plan.write_text(f"agent: clerk\nsteps: [{step}]\n", encoding="utf-8")
+    sb(f"agent run plan --plan {plan} --dry-run")
+    run = sb(f"agent run plan --plan {plan}", 4)["workflow_id"]
+    sb("agent list")
+    sb(f"agent show {run}")
+    waiting = sb.ids("approvals list")[0]
+    sb(f"approvals approve {waiting} --reason fine")
+    sb(f"agent resume {run}")
+    sb(f"agent stop {run} --reason over")
 
 
 def reversals(sb: Session) -> None:

@@ -17,6 +17,7 @@ import tests.harness.saboteurs_credentials  # noqa: F401 - alike
 import tests.harness.saboteurs_evals  # noqa: F401 - alike
 import tests.harness.saboteurs_judgement  # noqa: F401 - alike
 import tests.harness.saboteurs_memory  # noqa: F401 - registers its saboteurs
+import tests.harness.saboteurs_planning  # noqa: F401 - alike
 import tests.harness.saboteurs_privacy  # noqa: F401 - alike
 import tests.harness.saboteurs_reading  # noqa: F401 - alike
 import tests.harness.saboteurs_refusing  # noqa: F401 - alike
