@@ -15,6 +15,7 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, VerticalScroll
+from textual.css.scalar import Scalar
 from textual.errors import NoWidget
 from textual.geometry import Size
 from textual.message import Message
@@ -181,19 +182,24 @@ class TwoSteps(Dialog[Answer]):
         self._show_step(confirming=False)
         for area in self.query(Area):
             self.watch(area, "scroll_y", self._look_soon, init=False)
-        self.screen_layout_refresh_signal.subscribe(self, lambda _: self._look())
+        self.screen_layout_refresh_signal.subscribe(self, lambda _: self._laid_out())
 
     def on_resize(self) -> None:
         self._unseen.clear()  # other lines, in other places
-        self.call_after_refresh(self._fit_object)
         self._look_soon()
+
+    def _laid_out(self) -> None:
+        self._fit_object()
+        self._look()
 
     def _fit_object(self) -> None:
         """Give the object all lines of the screen that the other parts of the dialog leave."""
         body = self.query_one("#dialog", Area)
         most = self.app.size.height * 94 // 100 - BORDERS - FAULT
         for area in self.query(".object"):
-            area.styles.max_height = max(most - body.virtual_size.height + area.size.height, LEAST_OBJECT)
+            lines = max(most - body.virtual_size.height + area.size.height, LEAST_OBJECT)
+            if area.size.height and area.styles.max_height != Scalar.from_number(lines):
+                area.styles.max_height = lines
 
     @property
     def _box(self) -> Input:
@@ -205,13 +211,16 @@ class TwoSteps(Dialog[Answer]):
             widget.display = not confirming
         for widget in self.query(".second"):
             widget.display = confirming
+        for area in self.query(
+            ".object"
+        ):  # grows once the rest is laid out: a dialog that overflows is narrower,
+            area.styles.max_height = LEAST_OBJECT  # and what was read on narrower lines has to be read again
         body = self.query_one("#dialog")
         body.border_title = safe(self.title_text, one_line=True)
         body.border_subtitle = "2 of 2" if confirming else "1 of 2"
         body.set_class(self.tone == "danger", "-danger")
         body.set_class(self.tone == "ok", "-ok")
         self.say_wrong(self.refused)
-        self.call_after_refresh(self._fit_object)
         self._look_soon()
 
     def _look_soon(self) -> None:

@@ -26,7 +26,8 @@ Dialog Toast.-information, Dialog Toast.-warning { display: none; }
 .dialog Input { height: 1; border: none; padding: 0 1; background: $panel; margin-top: 1; }
 .dialog Input:focus { border: none; background: $cursor; background-tint: transparent; }
 .dialog .object { height: auto; max-height: 8; background: $canvas; border-left: solid $accent; padding: 0 1;
-                  margin-bottom: 1; scrollbar-size-vertical: 1; text-style: bold; }
+                  margin-bottom: 1; scrollbar-size-vertical: 1; scrollbar-gutter: stable;
+                  scrollbar-size-horizontal: 0; text-style: bold; }
 .dialog .item { height: auto; margin: 0; }
 .dialog .item .sign { width: 2; }
 .dialog .item .label { width: 10; color: $soft; }
