@@ -150,7 +150,7 @@ def test_what_waits_that_fits(runtime: Runtime, asked: dict[str, str], text: str
         ("state:aproved", 'did you mean "approved"'),
         ('by:"ada', "a quote is not closed"),
         ('by:ada"x"', "half quoted"),
-        ("state:quarantine", 'did you mean "quarantined"'),
+        ("state:quarantind", 'did you mean "quarantined"'),
         ("https://x.example", "no key 'https'"),
         ("x" * 1001, "more than 1,000"),
     ],
