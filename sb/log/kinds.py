@@ -60,6 +60,12 @@ AUTONOMY_RAISED = "autonomy.raised"
 AUTONOMY_FROZEN = "autonomy.frozen"
 AUTONOMY_UNFROZEN = "autonomy.unfrozen"
 AUTONOMY_EVALUATED = "autonomy.evaluated"
+# Decisions of people about memories, by the word that rows say.
+MEMORY_DECIDED = {
+    word: f"memory.{word}"
+    for word in "released purged dismissed resolved accepted confirmed snoozed retired kept forgotten recovered protected"
+    " unguarded".split()
+} | {"quarantine": "memory.quarantined"}
 
 _meanings = {
     TOOL_DISPATCH: "Tool execution dispatch decision",
@@ -109,6 +115,7 @@ _meanings = {
     AUTONOMY_FROZEN: "No autonomy is proposed for an agent any more",
     AUTONOMY_UNFROZEN: "A person lets autonomy be proposed for an agent again",
     AUTONOMY_EVALUATED: "A person signed the score of an agent's evaluation",
+    **{kind: f"A person decided about a memory: {word}" for word, kind in MEMORY_DECIDED.items()},
 }
 
 

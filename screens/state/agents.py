@@ -59,8 +59,11 @@ def read_agents(records: Records) -> AtWork:
     with records.overview() as overview:
         seen = overview.at_work(MOST)
     stops = active_stops(records)
-    lines = (replace(line, stopped=stops is None or bool(_stops_of(stops, line))) for line in seen.agents)
-    return replace(seen, agents=tuple(lines))
+    lines = tuple(
+        replace(line, stopped=True, at_work=False) if stops is None or _stops_of(stops, line) else line
+        for line in seen.agents
+    )
+    return replace(seen, agents=lines, working=sum(line.at_work for line in lines))
 
 
 @frozen

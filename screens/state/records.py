@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from sb.screens.signing_agent import remote_decider, signing_socket
@@ -33,6 +33,7 @@ from sb.store.migrate import require_current
 
 if TYPE_CHECKING:
     from sb.entity.composition import Present
+    from sb.kernel.authority.signing import Decider
     from sb.kernel.incident_response.kill import Kill
     from sb.memory.operator_view import Overseer
     from sb.memory.quarantine.review import Quarantine
@@ -253,6 +254,12 @@ class Records:
         from sb.memory.quarantine.review import Quarantine
 
         return Quarantine(self.memory(use).space, self.log(use), self.authority(use))
+
+    def memory_decision(self, word: str, uid: str, by: Decider, reason: str) -> AbstractContextManager[None]:
+        """Log what is decided about a memory inside; see `sb.memory.decisions.decision_about`."""
+        from sb.memory.decisions import decision_about
+
+        return decision_about(self.log("write"), self.authority("write"), word, uid, by, reason)
 
     @contextmanager
     def review(self) -> Iterator[ReviewQueue]:

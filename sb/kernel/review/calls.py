@@ -33,6 +33,7 @@ from sb.log.kinds import (
     INCIDENT_OPENED,
     KILL_LIFTED,
     KILL_THROWN,
+    MEMORY_DECIDED,
     OPERATOR_CHANGED,
     OUTCOME_JUDGED,
     RECOVERY_DISMISSED,
@@ -56,7 +57,7 @@ REFUSED = (  # SQL for an event of a call that a rule, a limit or a stop refused
     f" AND json_extract(payload, '$.rule') IS NOT '{ASKS}' AND json_extract(payload, '$.code') IN {REFUSES}, 0)"
 )
 
-_DECIDED = (
+DECIDED = (
     APPROVAL_APPROVED,
     APPROVAL_DENIED,
     APPROVAL_REVOKED,
@@ -77,6 +78,7 @@ _DECIDED = (
     AUTONOMY_UNFROZEN,
     AUTONOMY_EVALUATED,
     OUTCOME_JUDGED,
+    *MEMORY_DECIDED.values(),
 )
 
 
@@ -101,7 +103,7 @@ class UndoableFilter(ChangeFilter):
 class DecisionFilter(LogFilter):
     """Filter on what people decided: requests, grants, contracts, reversals, stops, operators and incidents."""
 
-    ALWAYS = f"kind IN {_DECIDED}"
+    ALWAYS = f"kind IN {DECIDED}"
 
 
 class RefusedFilter(LogFilter):
