@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from functools import partial
 
 from sb.shell.command_judging import CommandJudge
-from sb.shell.parsing.conditions import only_if_absent
 from sb.shell.parsing.inputs import NOT_KNOWN, NOTHING, Input, piped_input, redirected_input, text_of
 from sb.shell.parsing.nodes import Compound, Node, Pipeline, Redirect, Script, Simple, Word
 from sb.shell.parsing.outputs import file_of, is_made, program_of, sets_up
 from sb.shell.parsing.syntax import parse
 from sb.shell.parsing.words import (
+    BRACKET,
     MADE,
     OPERAND,
     SPLIT_VARIABLE,
@@ -39,6 +39,7 @@ _APPENDING = (">>", "&>>", "<>")
 # Options that name a file with names of files.
 _FILES_OF_NAMES = ("-a", "--arg-file", "--arg-file=", "-T", "--files-from", "--files-from=")
 _OTHER_SHELLS = ("(", "&", "coproc")
+_EXISTS = ("-e", "-f", "-s")
 
 
 class LineJudge(CommandJudge):
@@ -104,7 +105,7 @@ class LineJudge(CommandJudge):
             return self.trail.piped(lambda: self._piped(node, stdin))
         if isinstance(node, Compound):
             self.keeping.enter(self, node)
-            spared, absent = self.spared, only_if_absent(node)
+            spared, absent = self.spared, _only_if_absent(node)
             self.spared = {*spared, *self.paths.now(absent)} if absent else spared
             found = self.trail.within(node.redirects, lambda: self._compound(node, stdin))
             self.spared = spared
@@ -324,3 +325,25 @@ class LineJudge(CommandJudge):
                 found = highest(found, self.write(target, redirect.operator, replaces=replaces))
                 self.commands.add_effect(">", target)
         return found
+
+
+def _only_if_absent(node: Compound) -> str:
+    """The file that is not there when the later commands of a compound run, as of `[ -f x ] || …`; or ""."""
+    first = _tested(node.bodies[0]) if node.bodies else []
+    if node.kind == "&&" or (node.kind == "if" and not node.name):
+        return first[2] if len(first) == 3 and first[0] == "!" and first[1] in _EXISTS else ""
+    if node.kind == "||" and len(node.bodies) == 2:
+        return first[1] if len(first) == 2 and first[0] in _EXISTS else ""
+    return ""
+
+
+def _tested(node: Node) -> list[str]:
+    """The words of a test."""
+    if isinstance(node, Compound) and node.kind == "[[":
+        words = [word.text for word in node.words]
+    elif isinstance(node, Simple) and node.words and node.words[0].text in (BRACKET, "[", "test"):
+        words = [word.text for word in node.words[1:]]
+        words = words if node.words[0].text == "test" else words[:-1]
+    else:
+        return []
+    return words if all(map(is_literal, words)) else []

@@ -18,7 +18,7 @@ from sb.hosts.confinement import no_links
 from sb.hosts.confinement.credentials import names_in
 from sb.hosts.confinement.needs import FETCHED_PROGRAMS, Need, caches
 from sb.hosts.confinement.repositories import Repository, repository_of
-from sb.shell.places import tables
+from sb.shell import tables
 from sb.shell.places.guarded import Guarded
 from sb.shell.places.sensitive import HOST_SETTINGS, decisive_paths
 

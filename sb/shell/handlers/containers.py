@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from sb.shell.handlers import tables
+from sb.shell import tables
 from sb.shell.handlers.wrapping import wrapped
 from sb.shell.parsing.words import display, is_literal
 from sb.shell.programs.rules import DESTROY, NETWORK, Finding, highest, rule_finding, subcommand

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeAlias
+from urllib.parse import urlsplit
 
-from sb.shell.handlers import tables
+from sb.shell import tables
 from sb.shell.handlers.containers import container
 from sb.shell.handlers.git import git
 from sb.shell.handlers.interpreters import by_arguments, django, eval_, interpreter, shell, source
-from sb.shell.handlers.own_servers import requests
 from sb.shell.handlers.scripts import awk, database, redis, sed, sqlite
 from sb.shell.handlers.wrapping import alias, env, exec_, find, kill, nix, pkill, trap, wrapped, xargs
 from sb.shell.parsing.words import QUESTION, STAR, compiled, display, is_literal
 from sb.shell.places.moving import cd
+from sb.shell.places.this_machine import is_loopback
 from sb.shell.programs.facts import WRAPPERS, texts
+from sb.shell.programs.options import parsed
 from sb.shell.programs.rules import (
     DESTROY,
     NETWORK,
@@ -35,6 +38,9 @@ if TYPE_CHECKING:
 
 Handler: TypeAlias = "Callable[[Judge, str, list[str], Input], Finding]"
 
+_JOINED = r"-[^-X]*X=?DELETE"  # of curl, behind other letters
+_DELETES = "deletes on another host"
+_NAMED = r"(?:https?://)?(\[[0-9a-f:]+\]|[\w.-]+)?(?::(\d{1,5}))?(?:[/?#]\S*)?"
 NEEDS_AGENT = "needs --agent NAME; without it, it acts as an operator"
 _WRITING = frozenset(("kill", "incident", "init", "migrate", "demo"))
 _LOOKING = frozenset(("commands", "doctor", "explain", "help", "kernel", "scan", "sources", "statusline"))
@@ -194,6 +200,39 @@ def socat(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findin
         line = judge.line(program[1].strip("'\"")) if program[1] else QUIET
         found = highest(found, line, Finding(DESTROY, f"{name}: connects a program to the network"))
     return found
+
+
+def requests(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
+    """Judge a client of HTTP by its rule; a deletion on a server of this machine is a request like others."""
+    found = rule_finding(name, arguments) or QUIET
+    if any(map(compiled(_JOINED).fullmatch, arguments)):
+        found = highest(found, Finding(DESTROY, f"{name} DELETE: {_DELETES}"))
+    if found.rank == DESTROY and found.reason.endswith(_DELETES) and stays_here(name, arguments):
+        return Finding(NETWORK, f"{name}: asks a server of this machine")
+    return found
+
+
+def stays_here(name: str, arguments: Sequence[str]) -> bool:
+    """True if all addresses of a request are of this machine, of no service that keeps data, and nothing leads elsewhere."""
+    plain = tables.PLAIN_REQUESTS
+    letters, valued, long = plain.get(name, plain["httpie"])
+    options = parsed(arguments, valued, long)
+    names = {option.rstrip("?") for option in long.split()} | {f"-{letter}" for letter in letters}
+    if set(options.values) - names or not all(map(is_literal, arguments)):
+        return False
+    # Methods, of which a variable may have several, are no addresses; of HTTPie what follows the address is sent.
+    rest = [word for word in options.rest if not compiled(r"[A-Z]{3,7}(?: [^/.:@]*)?|delete").fullmatch(word)]
+    rest = rest if name in ("curl", "wget") else rest[:1]
+    return bool(rest) and all(map(_is_own, rest))
+
+
+def _is_own(address: str) -> bool:
+    found = compiled(_NAMED, re.IGNORECASE).fullmatch(address)
+    if found is None:
+        return False
+    host, port = found[1] or "", int(found[2] or 80)
+    parts = urlsplit(address if "//" in address else f"//{address}")
+    return parts.username is None and is_loopback(host) and port not in tables.PORTS_OF_SERVICES
 
 
 _BY_NAME: dict[str, Handler] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sb.shell.handlers import tables
+from sb.shell import tables
 from sb.shell.handlers.interpreters import inspect_code, written_input
 from sb.shell.handlers.sql import of_file, sql
 from sb.shell.parsing.nodes import Unparsed

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from sb.shell import tables
 from sb.shell.handlers.sql import sql
-from sb.shell.inline import tables
 from sb.shell.inline.effects import Effects, unknown_code
 from sb.shell.parsing.words import FROM_GLOB, UNKNOWN, compiled, is_literal
 from sb.shell.programs.rules import DESTROY, QUIET, Finding

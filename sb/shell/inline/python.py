@@ -6,9 +6,9 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from sb.shell import tables
 from sb.shell.credentials.texts import is_login_header
 from sb.shell.handlers.sql import of_file, sql
-from sb.shell.inline import tables
 from sb.shell.inline.effects import PLACING, Effects, given_input, unknown_code
 from sb.shell.inline.python_values import Values
 from sb.shell.parsing.words import UNKNOWN, is_literal

@@ -11,8 +11,8 @@ from functools import lru_cache
 from itertools import groupby
 from typing import TypeAlias
 
+from sb.shell import tables
 from sb.shell.parsing.words import compiled, fits, is_literal
-from sb.shell.places import tables
 from sb.shell.places.git_files import FOLDER, changes_git
 from sb.shell.snapshots.local_effects import FILE_TOOLS
 

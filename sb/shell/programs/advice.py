@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from sb.shell import tables
 from sb.shell.parsing.words import compiled, is_literal
-from sb.shell.programs import tables
 from sb.shell.programs.patterns import may_run
 
 if TYPE_CHECKING:

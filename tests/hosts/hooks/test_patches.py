@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sb.hosts.codex.events import ADAPTER as CODEX
-from sb.hosts.hooks.calls.patches import changed_paths
+from sb.hosts.hooks.calls.spellings import changed_paths
 from sb.hosts.hooks.event import Decision, HookVerdict
 from sb.hosts.hooks.judging import judge
 from sb.kernel.authority.signing import Label

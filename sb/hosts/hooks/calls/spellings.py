@@ -16,6 +16,10 @@ _LIST_FIELDS = ("edits", "replacements")  # VS Code reads a list also from its J
 SPACE = "\t\n\v\f\r \xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 _SPACE = f"{SPACE}\ufeff"  # as JavaScript trims it
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?://[^/]*)?(/.*)", re.DOTALL)
+# A line break is "\n", for some parsers "\r" too; spaces may stand before a header. What a file is given begins with "+",
+# "-" or a space. Some parsers cut a path at a colon.
+_HEADERS = re.compile(r"^[^\S\n]*\*\*\* (?:Add File|Update File|Delete File|Move to):(.*)$", re.MULTILINE)
+_PATCH_SPACE = f"{SPACE}\x85"  # Unicode White_Space, as these parsers trim it
 
 
 def spellings(path: str) -> list[str]:
@@ -51,3 +55,25 @@ def named_paths(args: dict[str, Any]) -> list[str]:
     if any(value is not None and not isinstance(value, str) for value in named):
         return []
     return [value for value in named if value]
+
+
+def changed_paths(patch: str) -> list[str]:
+    """The paths that a patch in the form of `apply_patch` adds, updates, deletes and moves to, in order.
+
+    Its parsers differ in how they trim a line, so a path is given in each way that one of them may read it: a file too many
+    costs a snapshot, one too few could not be restored.
+    """
+    found: dict[str, None] = {}
+    for text in (patch, patch.replace("\r", "\n")) if "\r" in patch else (patch,):
+        for header in _HEADERS.finditer(text):
+            exact = header[1].removesuffix("\r").removeprefix(" ")
+            cut = exact.partition(":")[0]
+            for path in (
+                exact.strip(_PATCH_SPACE),
+                exact.rstrip(_PATCH_SPACE),
+                exact,
+                cut.strip(_PATCH_SPACE),
+            ):
+                if path.strip(_PATCH_SPACE):
+                    found[path] = None
+    return list(found)

@@ -17,10 +17,9 @@ from sb.base.values.canonical import NotCanonical, canonical_bytes, digest
 from sb.hosts.hooks.calls.context import JudgingContext
 from sb.hosts.hooks.calls.credentials import with_credentials
 from sb.hosts.hooks.calls.overwriting import edits_named_text, holds_credentials
-from sb.hosts.hooks.calls.patches import changed_paths
 from sb.hosts.hooks.calls.reading import LONGEST_PATH, CallReading, texts
 from sb.hosts.hooks.calls.searching import GLOBS
-from sb.hosts.hooks.calls.spellings import is_elsewhere, named_paths, spellings
+from sb.hosts.hooks.calls.spellings import changed_paths, is_elsewhere, named_paths, spellings
 from sb.hosts.hooks.event import GovernedCall, NativeCall
 from sb.hosts.hooks.tools import OF_SERVERS, known_tools, tools
 from sb.kernel.calls.approval import OUTSIDE_CONFINEMENT
