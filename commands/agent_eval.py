@@ -172,8 +172,6 @@ def run(
     if list_only:
         _print_cases(loaded, options, as_json=json_ is not None)
         return
-    if bool(agent) == bool(from_run):
-        raise UsageError("name the agent with --agent, or a recorded run with --from-run", _HINT)
     _run(ctx, loaded, options, wanted, NamedAgent(agent, from_run, reuse), k)
 
 
@@ -187,7 +185,9 @@ def _run(
     from sb.evals.shelf import EvalShelf
     from sb.evals.summary import summary
 
-    if wanted.ground and (named.name or options.keyword or options.tags):
+    if bool(named.reference) == bool(named.from_run):
+        raise UsageError("name the agent with --agent, or a recorded run with --from-run", _HINT)
+    if wanted.ground and (named.reference or options.selects):
         raise UsageError("--ground needs a run that is graded by all cases", "--from-run RUN")
     config = configuration(ctx)
     selected(suites, options)
