@@ -20,12 +20,12 @@ from sb.commands.agent_eval_init import init
 from sb.commands.diagnostics import note
 from sb.commands.options import Report, group
 from sb.commands.report_files import STDOUT, check_places, write_report
-from sb.commands.session import configuration
+from sb.commands.session import configuration, event_log
 
 from sb.base.text import nearest
 from sb.base.values.frozen import frozen
 from sb.cli import HELP, Group
-from sb.errors import UsageError
+from sb.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from sb.evals.comparison import Comparison, GateResult
@@ -81,7 +81,7 @@ class Given:
     """Options of a run: what to compare with, and what to write.
 
     Args:
-        reports: by kind, where each goes.
+        reports: by kind, where each goes. ground: record on the graded run whether it holds.
     """
 
     reports: dict[str, Path]
@@ -92,6 +92,7 @@ class Given:
     max_cost_growth: float | None
     quiet: bool
     saved: bool
+    ground: bool
 
 
 @app.command(epilog="Example: sb agent eval run evals/ --agent python:shop.agent:run --fail-under 0.95")
@@ -142,6 +143,9 @@ def run(
     allow_judge: Annotated[
         bool, typer.Option("--allow-judge", help="Let models judge, as llm_judge asks them to.")
     ] = False,
+    ground: Annotated[
+        bool, typer.Option("--ground", help="Record on the run of --from-run if it holds.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the verdict alone.")] = False,
 ) -> None:
     """Run the cases of suites; exit 1 if the gate does not hold.
@@ -151,9 +155,9 @@ def run(
     if schema:
         _print_schema()
         return
-    given = {"json": json_, "junit": junit, "markdown": markdown, "record": record, "baseline": save_baseline}
+    files = {"json": json_, "junit": junit, "markdown": markdown, "record": record, "baseline": save_baseline}
     wanted = Given(
-        {kind: path for kind, path in given.items() if path is not None},
+        {kind: path for kind, path in files.items() if path},
         baseline,
         _share(fail_under),
         max_regressions,
@@ -161,6 +165,7 @@ def run(
         max_cost_growth,
         quiet,
         not no_save,
+        ground,
     )
     options = _options(jobs, repeat, retry_errors, timeout, max_cost, seed, keyword, tag)
     loaded = _loaded(suites or [], allow_judge=allow_judge)
@@ -182,6 +187,8 @@ def _run(
     from sb.evals.shelf import EvalShelf
     from sb.evals.summary import summary
 
+    if wanted.ground and (named.name or options.keyword or options.tags):
+        raise UsageError("--ground needs a run that is graded by all cases", "--from-run RUN")
     config = configuration(ctx)
     selected(suites, options)
     _check(wanted, suites)
@@ -205,7 +212,16 @@ def _run(
         output.flush()
     if wanted.saved:
         _save(shelf, made, short)
+    if wanted.ground and not made.interrupted:
+        _ground(ctx, named.from_run, suites, holds=decided.exit_code == ExitCode.OK)
     raise typer.Exit(decided.exit_code)
+
+
+def _ground(ctx: typer.Context, run: str, suites: Sequence[Suite], *, holds: bool) -> None:
+    from sb.kernel.outcomes import judged_run, record_grounded
+
+    log, source = event_log(ctx), ", ".join(sorted(suite.name for suite in suites))
+    record_grounded(log, judged_run(log, run), grounded=holds, source=f"eval: {source}")
 
 
 def _options(

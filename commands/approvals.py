@@ -66,12 +66,12 @@ def list_approvals(
     from sb.kernel.calls.approval import OPEN
     from sb.operator.attention.inbox import InboxReader
     from sb.operator.attention.stake import request_stake
-    from sb.operator.filters import filter_of
+    from sb.operator.filters import APPROVALS, filter_of
     from sb.operator.saved_filters import SavedFilters
 
     options = {"state": state, "by": by, "since": since, "agent": agent, "tool": tool, "amount": amount}
     known = SavedFilters(configuration(ctx).home).text(saved)
-    wanted = filter_of(f"{known} {filtered}", words or (), options)
+    wanted = filter_of(f"{known} {filtered}", words or (), options, APPROVALS)
     queue = approval_queue(ctx)
     past = everything or wanted.has("state", "by", "since", "until")
     numbers = queue.numbers(states=() if past else OPEN, also=wanted.approvals(queue.now()))

@@ -114,11 +114,12 @@ def search(
 ) -> None:
     """Search events by the terms of a filter, the newest first."""
     from sb.log.search import events_at, seqs_of
+    from sb.operator.event_states import LOG
     from sb.operator.filters import filter_of
     from sb.operator.saved_filters import SavedFilters
 
     known = SavedFilters(configuration(ctx).home).text(saved)
-    wanted = filter_of(f"{known} {filtered}", words or (), {})
+    wanted = filter_of(f"{known} {filtered}", words or (), {}, LOG)
     log = event_log(ctx)
     seqs = list(islice(seqs_of(log, wanted.log(micros(log.clock.now()))), limit or None))
     pages = (seqs[start : start + _PAGE] for start in range(0, len(seqs), _PAGE))

@@ -127,6 +127,9 @@ _TIMES = frozenset(
         "fades_at",
         "snoozed_until",
         "told_at",
+        "last_active",
+        "window_start",
+        "window_end",
     }
 )
 

@@ -36,6 +36,7 @@ from sb.commands.memory_privacy import app as privacy_app
 from sb.commands.memory_reading import app as reading_app
 from sb.commands.memory_records import app as records_app
 from sb.commands.memory_sessions import app as sessions_app
+from sb.commands.memory_signals import app as signals_app
 from sb.commands.memory_trigger import app as trigger_app
 from sb.commands.options import AsJson, Query, Results, Since, Tags, group
 
@@ -353,3 +354,4 @@ app.add_typer(trigger_app, name="trigger")
 app.add_typer(conflicts_app, name="conflicts")
 app.add_typer(lesson_app, name="lesson")
 app.add_typer(pending_app, name="pending")
+app.add_typer(signals_app, name="signals")

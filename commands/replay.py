@@ -102,7 +102,22 @@ def run(
         )
     else:
         _print_divergences(parted, f"{packet.run_id}: {counted(len(packet.steps), 'call')}, all as captured")
+    if parted and config.autonomy.mode != "off":
+        _freeze(ctx, packet)
     raise typer.Exit(ExitCode.FAILED if parted else ExitCode.OK)
+
+
+def _freeze(ctx: typer.Context, packet: Packet) -> None:
+    """Let nothing be proposed for an agent whose captured run goes otherwise now."""
+    from sb.commands.autonomy import opened
+    from sb.commands.session import anybody
+
+    from sb.kernel.autonomy.state import FAILED_REPLAY
+
+    levels = opened(ctx).levels
+    by = anybody(ctx, levels.authority, "")
+    levels.freeze(packet.begun["agent"], "", by, f"{FAILED_REPLAY}: {packet.run_id}")
+    note(f"nothing is proposed for {packet.begun['agent']} any more; sb autonomy unfreeze lifts that")
 
 
 @app.command(epilog="Example: sb replay diff run_5a106b run_77e0c1")

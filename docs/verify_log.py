@@ -25,6 +25,7 @@ IN_FORCE = {
     "kill.lifted",
     "incident.opened",
     "incident.closed",
+    "outcome.judged",
 }
 unchecked = []  # rows of which no signature could be checked
 

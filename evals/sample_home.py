@@ -34,6 +34,7 @@ from sb.operator.demo.story import approve_tools
 from sb.operator.demo.tools import TOOLS, ledger_of
 from sb.protocols.types import MemorySuggestion, Note, RawEntry, TrustAssessment
 from sb.runtime import Runtime, open_runtime
+from sb.runtime.parts import open_proposals
 from sb.stack import SQLiteStack
 from sb.stack.catalogue import make_stack
 from sb.store.database import open_database
@@ -45,6 +46,7 @@ CONFIG = """files: {roots: [../shop]}
 memory: {embedder: none}
 prices: {sonnet: {input: 3, output: 15}}
 budget: {daily_cost_usd: 20}
+autonomy: {mode: observe}
 tools: ["sb.operator.demo.tools:register"]
 agents:
   clerk: {tools: [files.read, files.write, orders.read, payments.issue_refund, shell.run, shop.label], ceiling: destructive}
@@ -278,6 +280,10 @@ def _decide(runtime: Runtime) -> None:
     runtime.approvals.approve(waiting[1].id, ADA, "the books are closed")
     lasting = next(item for item in waiting[2:] if "destructive" not in item.tool_id)
     runtime.approvals.grant(lasting.id, ADA, "all of this run", lasting_s=int(HOUR_S), this_run=True)
+    levels = open_proposals(runtime.config, runtime.log).levels
+    with runtime.log.write() as write:
+        why = "call_7e3ab1 was refused by no-force-push"
+        levels.fall(write, "claude-code", "", "host.shell.network", "", why, safety=False)
     runtime.kill.throw("agent", "scribe", ADA, "writes to the wrong people")
     run_id = next(
         event.subject.run_id for event in runtime.log.events() if event.subject.agent == "claude-code"

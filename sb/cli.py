@@ -44,7 +44,10 @@ SECTIONS = {
         "runtime-guard": "Approve what tools declare of themselves: their contracts.",
         "kill": "Stop all agents, or one agent, tool, class or run.",
         "agent": "Show and approve agents' charters; run evals of agents.",
+        "autonomy": "Show how far agents are trusted, and sign for more.",
         "release": "Pin an agent's release: its prompts, model, tools, rules.",
+        "outcome": "Accept or reject what runs came to.",
+        "tokenomics": "Report what trusted outcomes cost.",
         "incident": "Record incidents, and work through their runbooks.",
     },
     "Look back": {

@@ -75,6 +75,7 @@ class ConsoleApp(KeysInOrder):
     BINDINGS = bindings(EVERYWHERE)
     CSS = """
     ToastRack { align-horizontal: right; }
+    .-touched ToastRack { margin-bottom: 5; }
     Toast { width: 56; max-width: 100%; background: $raised; color: $text; }
     """
 
@@ -149,6 +150,8 @@ class ConsoleApp(KeysInOrder):
         type_ahead = getattr(self.screen, "type_ahead", None)  # the first screen imports no dialogs
         if type_ahead is not None:
             type_ahead(event)
+        elif isinstance(self.screen, Section):
+            self.answer_idle(event, self.available())
 
     def _start_looking(self) -> None:
         self.run_worker(self._import_the_rest, group="look", thread=True, exit_on_error=False)
@@ -239,8 +242,8 @@ class ConsoleApp(KeysInOrder):
             self.section.show_inbox(groups)
         self.call_after_refresh(self._counted_once.set)
         if self.section is not None:  # once these rows are painted
-            read = partial(active_stops, self.records)
-            self.call_after_refresh(self.section.read, "stops", read, self.stops.take)
+            read, active = self.section.read, partial(active_stops, self.records)
+            self.call_after_refresh(read, "stops", active, self.stops.take)
 
     @property
     def needs(self) -> Mapping[str, int]:
@@ -310,8 +313,8 @@ class ConsoleApp(KeysInOrder):
     def signature(self) -> tuple[str, str]:
         """A word on whether decisions are signed, and by whom."""
         if not self.operators.enrolled:
-            unreliable = self.operators.trouble not in ("", UNSIGNED)
-            return "Unsigned", "who is enrolled is unreliable" if unreliable else "no operator is enrolled"
+            known = self.operators.trouble in ("", UNSIGNED)
+            return "Unsigned", "no operator is enrolled" if known else "who is enrolled is unreliable"
         return "Signed", self.who or "no key of an operator is in this home"
 
     def choose_operator(self, then: Callable[[], None]) -> None:
@@ -347,8 +350,7 @@ class ConsoleApp(KeysInOrder):
 
     def go(self, name: str) -> None:
         """Show a section."""
-        if name != self.current_mode:
-            self._mode_before = self.current_mode
+        self._mode_before = self.current_mode if name != self.current_mode else self._mode_before
         self.switch_mode(name)
 
     def action_last_screen(self) -> None:
@@ -402,27 +404,26 @@ class ConsoleApp(KeysInOrder):
 
     def entries(self) -> list[Entry]:
         """The palette's entries before a search: actions, screens, commands for a terminal."""
-        from sb.screens.palette import HERE, SCREENS, Entry, terminal_entries
+        from sb.screens.palette import HERE, SCREENS, Entry, terminal_entries, view_entries
 
         section = self.section
         listed: list[Entry] = []
         for action in self.available():
             group = SCREENS if action.id.startswith(("go(", "view(", "last_screen")) else HERE
-            if group is HERE and (action.group == MOVE or action.id == "palette"):
-                continue
-            if group is HERE and section is not None and not section.possible(action):
+            possible = section is None or section.possible(action)
+            if group is HERE and (action.group == MOVE or action.id == "palette" or not possible):
                 continue
             key = action.shown_keys.split()[0]
             listed.append(Entry(group, action.label, key, partial(self.run_declared, action), action.help))
         listed.append(Entry(HERE, LOCK, "", self.lock_key, LOCK_HELP))
         listed.sort(key=lambda entry: entry.group is SCREENS)
-        return [*listed, *terminal_entries(self.copy_command, section.command() if section else "")]
+        commands = terminal_entries(self.copy_command, section.command() if section else "")
+        return [*listed, *view_entries(self.go), *commands]
 
     def lock_key(self) -> None:
         """Forget the passphrase of the operator's key."""
-        self.say(
-            "locked: the next decision asks for the passphrase" if self.signer.lock() else NOTHING_TO_LOCK
-        )
+        locked = "locked: the next decision asks for the passphrase"
+        self.say(locked if self.signer.lock() else NOTHING_TO_LOCK)
         self._show_status()
 
     def copy_command(self, command: str) -> None:
@@ -432,8 +433,7 @@ class ConsoleApp(KeysInOrder):
 
     def available(self) -> list[Action]:
         """The actions of the screen in view."""
-        section = self.section
-        parts = section.parts if section else ()
+        parts = self.section.parts if self.section else ()
         return [action for action in actions(*parts, EVERYWHERE) if self.allows(action)]
 
     async def run_declared(self, action: Action) -> None:

@@ -49,7 +49,8 @@ class ChangesScreen(ActivityView):
         return change_rows(records.log(), seqs)
 
     def new_search(self, text: str) -> LogSearch:
-        return LogSearch(text, ChangeFilter if self.sort == ALL else UndoableFilter, self.now())
+        over = ChangeFilter if self.sort == ALL else UndoableFilter
+        return LogSearch(text, over, self.now(), self.name_)
 
     def summary(self) -> str:
         return " · ".join(filter(None, (super().summary(), self.sort)))

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
 TOUCHED_BELOW = 60  # cells of a terminal that is held in a hand
 TOUCHED = ("line_up", "line_down", "open", "approve", "deny", "filter", "back")
-LETTERS_FROM = 72  # cells from which on tabs have names, or the first letters of them
-LETTERS, WHOLE = 4, 99
+LETTERS, FEW, WHOLE = 4, 2, 99
 
 
 class TabLine(Static):
@@ -50,8 +49,8 @@ class TabLine(Static):
 
     def _write(self) -> None:
         width, state = self.app.size.width, self._state
-        forms = [(WHOLE, True), (WHOLE, False), (LETTERS, False), (0, False)]
-        for letters, roomy in forms if width >= LETTERS_FROM else forms[3:]:
+        forms = [(WHOLE, True), (WHOLE, False), (LETTERS, False), (FEW, False), (0, False)]
+        for letters, roomy in forms:
             self._parts = Parts(self._tabs(letters, roomy))
             tabs = self._parts.text
             if tabs.cell_length + state.cell_length + 2 <= width:

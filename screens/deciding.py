@@ -222,6 +222,7 @@ class Deciding(Section):
 
     def decided(self, outcome: tuple[list[str], list[str]]) -> None:
         done, failed = outcome
+        self.app.clear_notifications()  # what they say is older
         if len(done) == 1:
             self.console_app.say(done[0])
         elif done:

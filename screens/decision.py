@@ -15,6 +15,7 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, VerticalScroll
+from textual.css.scalar import Scalar
 from textual.errors import NoWidget
 from textual.geometry import Size
 from textual.message import Message
@@ -27,9 +28,8 @@ if TYPE_CHECKING:
     from sb.screens.keys_in_order import KeysInOrder
 
 NEEDS_REASON = "a decision needs a reason"
-OBJECT_LINES = 8  # of the object in view; it scrolls beyond
-AROUND_OBJECT = 12  # lines of a dialog besides the object, about
-LEAST_OBJECT = 3
+LEAST_OBJECT = 3  # lines of the object in view; it scrolls beyond
+BORDERS, FAULT = 2, 1  # lines of a dialog's frame, and of what may be said to be wrong
 
 
 class Area(VerticalScroll, can_focus=False, inherit_bindings=False):
@@ -112,6 +112,7 @@ class TwoSteps(Dialog[Answer]):
         self._confirming = False
         self._reason = ""
         self._keys = ""
+        self._named_unseen = False  # that lines were not on the screen is said
         self._unseen: dict[Widget, tuple[Size, set[int]]] = {}  # lines that were not on the screen yet
 
     @abstractmethod
@@ -181,18 +182,24 @@ class TwoSteps(Dialog[Answer]):
         self._show_step(confirming=False)
         for area in self.query(Area):
             self.watch(area, "scroll_y", self._look_soon, init=False)
-        self.screen_layout_refresh_signal.subscribe(self, lambda _: self._look())
-        self._fit_object()
+        self.screen_layout_refresh_signal.subscribe(self, lambda _: self._laid_out())
 
     def on_resize(self) -> None:
         self._unseen.clear()  # other lines, in other places
-        self._fit_object()
         self._look_soon()
 
+    def _laid_out(self) -> None:
+        self._fit_object()
+        self._look()
+
     def _fit_object(self) -> None:
-        lines = min(OBJECT_LINES, max(LEAST_OBJECT, self.app.size.height * 9 // 10 - AROUND_OBJECT))
+        """Give the object all lines of the screen that the other parts of the dialog leave."""
+        body = self.query_one("#dialog", Area)
+        most = self.app.size.height * 94 // 100 - BORDERS - FAULT
         for area in self.query(".object"):
-            area.styles.max_height = lines
+            lines = max(most - body.virtual_size.height + area.size.height, LEAST_OBJECT)
+            if area.size.height and area.styles.max_height != Scalar.from_number(lines):
+                area.styles.max_height = lines
 
     @property
     def _box(self) -> Input:
@@ -204,6 +211,10 @@ class TwoSteps(Dialog[Answer]):
             widget.display = not confirming
         for widget in self.query(".second"):
             widget.display = confirming
+        for area in self.query(
+            ".object"
+        ):  # grows once the rest is laid out: a dialog that overflows is narrower,
+            area.styles.max_height = LEAST_OBJECT  # and what was read on narrower lines has to be read again
         body = self.query_one("#dialog")
         body.border_title = safe(self.title_text, one_line=True)
         body.border_subtitle = "2 of 2" if confirming else "1 of 2"
@@ -256,6 +267,9 @@ class TwoSteps(Dialog[Answer]):
             keys = f"y {self.verb} · {self.more_keys}esc goes back"
         if self.unseen and not self.refused:
             keys = f"pgdn reads on · esc {'goes back' if self._confirming else 'closes'}"
+        if self._named_unseen and not self.unseen:
+            self._named_unseen = False
+            self.say_wrong(self.refused)
         if keys != self._keys:
             self._keys = keys
             self.query_one("#confirm", Static).update(keys)
@@ -309,6 +323,7 @@ class TwoSteps(Dialog[Answer]):
         self.dismiss(self.answer(self._reason))
 
     def _lines_unseen(self) -> str:
+        self._named_unseen = True
         lines = f"{self.unseen or 'some'} {'line was' if self.unseen == 1 else 'lines were'}"
         return f"{lines} not on the screen: pgdn, pgup"
 
@@ -327,7 +342,7 @@ class TwoSteps(Dialog[Answer]):
         self._scroll(by)
 
     def action_scroll_page(self, by: int) -> None:
-        self._scroll(by * OBJECT_LINES)
+        self._scroll(by * self.app.size.height)
 
     def _scroll(self, by: int) -> None:
         """Scroll the object to its end, then the dialog, where the screen is too small for it."""

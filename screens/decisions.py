@@ -23,4 +23,5 @@ class DecisionsScreen(ActivityView):
 
     def new_search(self, text: str) -> LogSearch:
         """The search among decisions; of what nobody decided too, where the filter names a state."""
-        return LogSearch(text, LogFilter if names_state(text) else DecisionFilter, self.now())
+        over = LogFilter if names_state(text) else DecisionFilter
+        return LogSearch(text, over, self.now(), self.name_)

@@ -18,6 +18,7 @@ from textual.widgets import Input, Static
 Answer = TypeVar("Answer")
 
 DIALOG_CSS = """
+Dialog Toast.-information, Dialog Toast.-warning { display: none; }
 .dialog { width: 94%; max-width: 84; height: auto; max-height: 94%; border: round $accent;
           background: $raised; padding: 0 1; border-title-style: bold; scrollbar-size-vertical: 1; }
 .dialog.-danger { border: round $danger; border-title-color: $danger; }
@@ -25,7 +26,8 @@ DIALOG_CSS = """
 .dialog Input { height: 1; border: none; padding: 0 1; background: $panel; margin-top: 1; }
 .dialog Input:focus { border: none; background: $cursor; background-tint: transparent; }
 .dialog .object { height: auto; max-height: 8; background: $canvas; border-left: solid $accent; padding: 0 1;
-                  margin-bottom: 1; scrollbar-size-vertical: 1; text-style: bold; }
+                  margin-bottom: 1; scrollbar-size-vertical: 1; scrollbar-gutter: stable;
+                  scrollbar-size-horizontal: 0; text-style: bold; }
 .dialog .item { height: auto; margin: 0; }
 .dialog .item .sign { width: 2; }
 .dialog .item .label { width: 10; color: $soft; }

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING
 
 from sb.screens.reading import safe
+from sb.screens.row_list import RowList
 from sb.screens.section import Section
 from textual import on
 from textual.containers import Vertical
@@ -39,6 +40,7 @@ class Filtering(Section):
     DEFAULT_CSS = """
     Filtering #filter-bar { height: auto; }
     Filtering #filter-wrong { display: none; height: auto; max-height: 3; padding: 0 1; color: $danger; }
+    Filtering #filter-hides { display: none; height: 1; padding: 0 1; color: $panel; background: $warn; text-style: bold; }
     Filtering #filter { display: none; height: 1; border: none; padding: 0 1; background: $raised; }
     Filtering #filter:focus { border: none; }
     Filtering #filter.-open { display: block; }
@@ -50,10 +52,11 @@ class Filtering(Section):
     _trouble = ""  # of what was typed last
 
     def filter_box(self, hint: str) -> Widget:
-        """The box, for the top of the body; below it stands what is wrong with its text."""
+        """The box, for the top of the body; below it stands what is wrong with its text, and what it hides."""
         return Vertical(
             Input(placeholder=hint, id="filter", select_on_focus=False),
             Static("", id="filter-wrong"),
+            Static("", id="filter-hides"),
             id="filter-bar",
         )
 
@@ -97,7 +100,7 @@ class Filtering(Section):
         from sb.screens.saved_filters import FACES, SavedFiltersScreen  # with the parser of filters
 
         present = SavedFilter(self.filter_text, self.sort)
-        read_only, face = self.console_app.read_only, FACES[self._kept_as]
+        read_only, face = self.console_app.read_only, FACES[self.name_]
         self.app.push_screen(
             SavedFiltersScreen(self._last.saved, present, face, read_only=read_only), self._apply
         )
@@ -132,6 +135,8 @@ class Filtering(Section):
         if text.strip() == self.filter_text and not self._trouble:
             return
         before, self.filter_text, self._trouble = self.filter_text, text.strip(), ""
+        for rows in self.walk_children(RowList) if self.filter_text else ():
+            rows.action_first()  # what fits best, or is newest, and not what is near the former record
         try:
             self.filter_changed()
         except UsageError as error:  # most are typed to their end: the rows stay until then
@@ -140,8 +145,19 @@ class Filtering(Section):
             self._last.put(self._kept_as, text=self.filter_text)
         self.show_status()
 
+    @property
+    def hides(self) -> str:
+        """A warning of what a filter keeps from view; "" where somebody typed it here just now."""
+        since = self._last.holds_since_start(self._kept_as)
+        return "filtered since the last start: esc shows all" if since else ""
+
     def show_status(self) -> None:
         super().show_status()
+        hides = self.hides if self.filter_text and not self._trouble else ""
+        for line in self.query("#filter-hides").results(Static):
+            if line.display or hides:
+                line.display = bool(hides)
+                line.update(safe(hides, one_line=True), layout=False)
         for wrong in self.query("#filter-wrong").results(Static):
             if wrong.display or self._trouble:
                 wrong.display = bool(self._trouble)

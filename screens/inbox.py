@@ -13,6 +13,7 @@ from sb.screens.handled import Handled
 from sb.screens.handlers.contract import ContractHandler
 from sb.screens.handlers.finding import FindingHandler
 from sb.screens.handlers.kill import KillHandler
+from sb.screens.handlers.level import LevelHandler
 from sb.screens.handlers.recovery import RecoveryHandler
 from sb.screens.handlers.request import RequestHandler
 from sb.screens.handlers.review import ReviewHandler
@@ -86,6 +87,7 @@ class InboxScreen(Filtering, Handled, Waiting):
             "quarantine": review,
             "suggestion": review,
             "ignored": review,
+            "level": LevelHandler(self, self.show_detail),
             "kill": KillHandler(self, self.show_detail),
             "finding": FindingHandler(self, self.show_detail, self._finding),
         }
@@ -181,9 +183,10 @@ class InboxScreen(Filtering, Handled, Waiting):
 
     def show_detail(self) -> None:
         current = self.rows.listing.current
-        group, outcome = self.lines.group(current), self.lines.outcome(current)
+        group, (outcome, reference) = self.lines.group(current), self.lines.outcome(current)
         if outcome:
-            self.detail.show([Field(outcome)])
+            leads = [Field("Next", "enter shows the decision, with its reason")] if _leads(reference) else []
+            self.detail.show([Field(outcome), Field("Id", reference), *leads])
             self.query_one(Split).query(Panel).last().retitle("Decided")
             self._shown = ("", outcome)
             self.show_keys()
@@ -209,9 +212,12 @@ class InboxScreen(Filtering, Handled, Waiting):
         ]
 
     def open_row(self, key: int) -> None:
+        reference = self.lines.outcome(key)[1]
         if self.lines.group(key) is not None:
             self.lines.toggle(key)
             self._show()
+        elif _leads(reference):
+            self.console_app.find_on("decisions", reference)
         else:
             super().open_row(key)
 
@@ -257,6 +263,7 @@ class InboxScreen(Filtering, Handled, Waiting):
             self.rows.select(ahead[0])
 
     def filter_changed(self) -> None:
+        self.lines.clear_outcomes()  # which fit no filter
         if self.console_app.inbox is not None:
             self.show_inbox(self.console_app.inbox)
 
@@ -302,15 +309,17 @@ class InboxScreen(Filtering, Handled, Waiting):
             panel, marked = self.query_one("#first", Panel), len(self.rows.listing.marked)
             panel.count({"": self.lines.total})
             place = f"{count(self.rows.listing.index + 1)} of {count(len(self.lines.keys))}"
-            hidden = self.console_app.needs["inbox"] - self.lines.total
-            more = f" hides {count(hidden)}" if hidden > 0 else ""
-            filtered = f"filter: {self.filter_text}{more}" if self.filter_text else ""
             panel.foot(
                 f"{marked} marked" if marked else "",
                 place if self.lines.keys else "",
-                filtered,
+                f"filter: {self.filter_text}" if self.filter_text else "",
                 self.work_text,
             )
+
+    @property
+    def hides(self) -> str:
+        hidden = self.console_app.needs["inbox"] - self.lines.total
+        return f"the filter hides {count(hidden)} of what needs you: esc shows all" if hidden > 0 else ""
 
     def _show_work(self, work: AtWork) -> None:
         self._work = work
@@ -344,6 +353,11 @@ class InboxScreen(Filtering, Handled, Waiting):
     def start_over(self) -> None:
         self.lines, self._needs = InboxLines(), {}
         self.rows.start_over()
+
+
+def _leads(reference: str) -> bool:
+    """True if events of decisions have this id."""
+    return reference.startswith(("apr_", "mem_"))
 
 
 def _spent_bar(spent: float) -> Content:

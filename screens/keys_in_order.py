@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from sb.screens.actions import ASKING_KEYS
+from sb.screens.actions import ACTIONS, ASKING_KEYS, Action
 from textual import events
 from textual.app import App
 from textual.message_pump import MessagePump
@@ -64,6 +64,13 @@ class KeysInOrder(App[None]):
             self.notify(DROPPED, timeout=3)
         self._dropping = True
 
+    def answer_idle(self, event: events.Key, available: Sequence[Action]) -> None:
+        """Answer a key that does something elsewhere alone, so that nobody takes it for done."""
+        meant = [action for action in ACTIONS if event.key in action.keys.split(",")]
+        if meant and not set(meant) & set(available) and not isinstance(self.focused, Input):
+            key = f"{meant[0].shown_keys.split()[0]} ({meant[0].label})"
+            self.notify(f"{key} does nothing here: ? shows the keys", timeout=3)
+
     def _drops(self, event: events.Key | events.Paste) -> bool:
         """True for text that was typed in one burst with a key that opened nothing; says so once."""
         if isinstance(self.screen, ModalScreen):
@@ -72,12 +79,13 @@ class KeysInOrder(App[None]):
             return False
         before, self._burst_at = self._burst_at, None
         is_text = isinstance(event, events.Paste) or event.is_printable or event.key in ("enter", "backspace")
-        if before is not None and is_text and event.time - before < BURST_S:
+        typing = isinstance(self.focused, Input)
+        if before is not None and is_text and not typing and event.time - before < BURST_S:
             self._burst_at = event.time
             self.say_dropped()
             return True
         self._dropping = False
-        if isinstance(event, events.Key) and event.key in ASKING_KEYS and not isinstance(self.focused, Input):
+        if isinstance(event, events.Key) and event.key in (*ASKING_KEYS, "slash") and not typing:
             self._burst_at = event.time
         return False
 

@@ -82,7 +82,12 @@ class KillScreen(TwoSteps[Asked | None], Reading):
         return self._choice.consequence if self._offered else ""
 
     @on(OptionList.OptionHighlighted)
-    def _chosen(self) -> None:
+    def _chosen(self, message: OptionList.OptionHighlighted) -> None:
+        """Point at the chosen line: without colours nothing else tells it."""
+        for at, choice in enumerate(self._offered):
+            mark = "▸" if at == message.option_index else " "
+            line = safe(f"{mark} {choice.text}", one_line=True)
+            message.option_list.replace_option_prompt_at_index(at, line)
         self.query_one("#chosen", Static).update(safe(self._choice.text))
         self.query_one("#dialog").border_title = safe(self.title_text, one_line=True)
 

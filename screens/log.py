@@ -91,7 +91,7 @@ class ActivityView(Searching, Handled, TabView):
         return event_rows(records.log(), seqs, self.face)
 
     def new_search(self, text: str) -> LogSearch:
-        return LogSearch(text, self.over, self.now())
+        return LogSearch(text, self.over, self.now(), self.name_)
 
     def now(self) -> int:
         """Microseconds since the epoch."""
@@ -118,7 +118,7 @@ class ActivityView(Searching, Handled, TabView):
 
     def action_next_waiting(self, by: int) -> None:
         """Go to the next call that was refused, or whose outcome is unknown, as far as the filter fits it."""
-        seq, clause = self.rows.listing.current, log_clause(self.search.text, self.now())
+        seq, clause = self.rows.listing.current, log_clause(self.search.text, self.now(), self.name_)
         if seq is None:
             return
 
@@ -147,7 +147,7 @@ class ActivityView(Searching, Handled, TabView):
         return " · ".join(filter(None, (filtered, self.work_text)))
 
     def show_title(self) -> None:
-        if not self.search.text:
+        if not self.search.text and self.search.hits.complete:
             self.console_app.view_counts[self.name_] = len(self.search.hits.keys)
         super().show_title()
 

@@ -246,7 +246,7 @@ class MemoryScreen(Searching, Deciding, TabView):
         self.console_app.say(f"nothing to {verbs[0]} here")
 
     def _act(self, verb: str, record: Record, by: Decider, reason: str) -> str:
-        return change(self.records, verb, record, by.name, reason)
+        return change(self.records, verb, record, by, reason)
 
     def action_approve(self) -> None:
         self._change(*VERBS["approve"])

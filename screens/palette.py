@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
+from sb.screens.actions import SECTIONS, VIEWS
 from sb.screens.dialogs import DIALOG_CSS, Dialog
 from sb.screens.reading import Reading, safe
 from sb.screens.state.finding import FoundRecord, find_records, is_reference
@@ -39,6 +40,7 @@ class Entry:
 
     Args:
         right: the key, or state and age. words: what a search looks in besides the text.
+        searched: listed once something is typed.
     """
 
     group: str
@@ -46,6 +48,7 @@ class Entry:
     right: str
     do: Do
     words: str = ""
+    searched: bool = False
 
     def fits(self, words: Sequence[str]) -> bool:
         """True if every word is there."""
@@ -128,7 +131,7 @@ class PaletteScreen(Dialog[Do | None], Reading):
     def _fitting(self) -> list[Entry]:
         text = self._text
         words = text.lower().split()
-        fitting = [entry for entry in self._entries if entry.fits(words)]
+        fitting = [entry for entry in self._entries if entry.fits(words) and (text or not entry.searched)]
         commands = [entry for entry in fitting if entry.group == TERMINAL][:MOST_COMMANDS]
         records = list(self._found)
         if is_reference(text):
@@ -193,17 +196,29 @@ def _line(entry: Entry, width: int) -> Content:
     return Content.assemble(text, " ", (right, "$soft" if entry.group == RECORDS_ else "bold $accent"))
 
 
+def view_entries(go: Callable[[str], object]) -> list[Entry]:
+    """Entries that lead to the views of places, once something is typed."""
+    return [
+        Entry(SCREENS, f"{title} in {SECTIONS[place]}", "", partial(go, view), searched=True)
+        for place, views in VIEWS.items()
+        for view, title in views.items()
+    ]
+
+
 def terminal_entries(copy: Callable[[str], object], here: str = "") -> list[Entry]:
     """Entries to copy for a terminal: the command for the record under the cursor, then the groups of commands.
 
     Args:
         here: that command, or "".
     """
+    from sb.commands.interface import verbs
+
     from sb.cli import COMMANDS
 
     commands = {here: "the record under the cursor"} if here else {}
     commands |= {f"sb {name}": help_text for name, help_text in COMMANDS.items()}
+    leaves = {f"sb {name}": COMMANDS.get(name.partition(" ")[0], "") for name in sorted(verbs())}
     return [
-        Entry(TERMINAL, command, "copy", partial(copy, command), help_text)
-        for command, help_text in commands.items()
+        Entry(TERMINAL, command, "copy", partial(copy, command), help_text, searched=command in leaves)
+        for command, help_text in (commands | leaves).items()
     ]

@@ -115,6 +115,11 @@ class Panel(Container):
         if has_borders(self.app):
             above, below = self._titles(), foot
         else:
+            views = Content.assemble(*(name for name, _ in self._named(list(self.views))))
+            left = self.size.width - AROUND_TITLE - 2 - views.cell_length
+            foot = foot.truncate(
+                max(left, self.size.width // 3, 1), ellipsis=True
+            )  # before views are left out
             title = self._titles(foot.cell_length + 2 if self._foot else 0)
             above = Content.assemble(" ", title, "  " if self._foot else "", foot.stylize("$soft"), " ")
             below = Content("")

@@ -19,13 +19,17 @@ from textual.widgets.option_list import Option
 
 from sb.base.text import plain
 from sb.errors import UsageError
-from sb.operator.filters import CONTROLS, EVALS, INBOX, LOG, MEMORY, RUNS, Filter
+from sb.operator.event_states import CALLS, CHANGES, DECISIONS, LOG
+from sb.operator.filters import CONTROLS, EVALS, INBOX, MEMORY, RUNS, Filter
 from sb.operator.saved_filters import LONGEST_NAME, SavedFilter, SavedFilters
 
-# The faces of the language, by the places that keep a filter.
+# The faces of the language, by views.
 FACES = {
     "inbox": INBOX,
     "log": LOG,
+    "calls": CALLS,
+    "changes": CHANGES,
+    "decisions": DECISIONS,
     "runs": RUNS,
     "memory": MEMORY,
     "harness": CONTROLS,
@@ -99,6 +103,7 @@ class SavedFiltersScreen(Dialog[SavedFilter | None], Reading):
         self._known, name = known, self._typed_name
         options, width = self.query_one(OptionList), min(WIDEST, self.app.size.width * 94 // 100) - AROUND
         fitting = [it for it in known if name.lower() in f"{it} {known[it].text}".lower()]
+        fitting.sort(key=lambda it: bool(self._problem(known[it])))
         self._listed = [*([None] if self._can_save else []), *fitting]
         lines = [Option(self._line(it, width)) for it in self._listed]
         if not lines:

@@ -48,6 +48,7 @@ class Section(Reading, Screen[None]):
 
     def compose(self) -> ComposeResult:
         self._class_by_size()
+        self.set_class(self.app.size.width < TOUCHED_BELOW, "-touched", update=False)
         yield TabLine(self.app.current_mode)
         yield from self.body()
         yield TroubleLine()
@@ -164,6 +165,7 @@ class Section(Reading, Screen[None]):
     def on_resize(self, event: Resize) -> None:
         for touched in self.walk_children(TouchLine):
             touched.display = event.size.width < TOUCHED_BELOW
+        self.set_class(event.size.width < TOUCHED_BELOW, "-touched")
         self.show_status()
 
     def show_status(self) -> None:

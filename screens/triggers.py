@@ -66,23 +66,26 @@ class TriggersScreen(Deciding, KindView[Any]):
         item = self.current
         if item is not None:
             text = self.kind.text(item, self.now(), "text")
-            facts = (("Agent", item.agent_id), ("Scope", item.scope))
+            week = (("Rests", "a week"),) if verb == "snooze" else ()
+            facts = (*week, ("Agent", item.agent_id), ("Scope", item.scope))
             asked = Question(verb.capitalize(), (text,), facts, _CONSEQUENCES[verb], (item.id,))
-            self.ask(asked, [item.id], partial(self._act, verb))
+            self.ask(asked, [item.id], partial(self._act, verb, text))
 
-    def _act(self, verb: str, uid: str, by: Decider, reason: str) -> str:
+    def _act(self, verb: str, text: str, uid: str, by: Decider, reason: str) -> str:
         overseer = self.records.memory("write", by.name)
+        done = f"{verb.rstrip('e')}ed"
         try:
-            if verb == "confirm":
-                overseer.confirm(uid, reason)
-            elif verb == "snooze":
-                until = datetime.fromtimestamp(self.records.clock.now() + SNOOZED_S, UTC)
-                overseer.trigger_snooze(uid, until, reason)
-            else:
-                getattr(overseer, f"{self.name_[:-1]}_retire")(uid, reason)
+            with self.records.memory_decision(done, uid, by, reason):
+                if verb == "confirm":
+                    overseer.confirm(uid, reason)
+                elif verb == "snooze":
+                    until = datetime.fromtimestamp(self.records.clock.now() + SNOOZED_S, UTC)
+                    overseer.trigger_snooze(uid, until, reason)
+                else:
+                    getattr(overseer, f"{self.name_[:-1]}_retire")(uid, reason)
         except ValueError as error:
             raise UsageError(str(error)) from error
-        return f"{uid} {verb.rstrip('e')}ed"
+        return f"{done.capitalize()}: {text}"
 
     def action_approve(self) -> None:
         self._change("confirm")

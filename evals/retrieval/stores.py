@@ -12,6 +12,7 @@ import numpy as np
 from evals.retrieval.corpora import Question, Row
 from evals.retrieval.fitting import Array, Asked
 from evals.retrieval.measure import Search
+from sb.base.sources import SYSTEM_CLOCK, Clock
 from sb.config import current_config
 from sb.memory import Brain
 from sb.memory.housekeeping import tidy
@@ -34,11 +35,13 @@ class Store:
             by those counts.
     """
 
-    def __init__(self, rows: Sequence[Row], *, vectors: bool = True, tidied: bool = True) -> None:
+    def __init__(
+        self, rows: Sequence[Row], *, vectors: bool = True, tidied: bool = True, clock: Clock = SYSTEM_CLOCK
+    ) -> None:
         config = current_config()
         if not vectors:
             config = replace(config, memory=replace(config.memory, embedder="none"))
-        self.brain = Brain("reader", path=MEMORY, config=config, scope=_SCOPE)
+        self.brain = Brain("reader", path=MEMORY, config=config, scope=_SCOPE, clock=clock)
         self.space = self.brain.space
         self._rows: dict[str, str] = {}
         for session, part in groupby(rows, lambda row: row.session):
@@ -60,12 +63,12 @@ class Store:
         """The numbers of the records, by the ids of their rows."""
         return {name: number for number, name in self._numbers.items()}
 
-    def ranking(self, *, fusion: bool = False) -> Search:
-        """The ranking of a search, without what depends on the past."""
+    def ranking(self, *, fusion: bool = False, benchmark: bool = True) -> Search:
+        """The ranking of a search, in a benchmark without what depends on the past."""
 
         def search(question: str, k: int) -> list[str]:
-            hits = self.brain.search(question, k, fusion=fusion, benchmark=True)
-            return [self._rows[hit.id] for hit in hits]
+            hits = self.brain.search(question, k, fusion=fusion, benchmark=benchmark)
+            return [self._rows.get(hit.id, "") for hit in hits]
 
         return search
 

@@ -214,6 +214,20 @@ class Irreversibility:
 
 
 @frozen
+class Autonomy:
+    """Autonomy that agents earn."""
+
+    mode: str = setting(
+        "off",
+        choice("off", "observe", "enforce"),
+        "Whether agents are held to the autonomy that they have earned, by tool: observe records what their level would "
+        "have done; enforce refuses or asks about calls that change something, until an operator signs for more "
+        "(docs/reference/judgement.md).",
+        narrow=stricter("off", "observe", "enforce"),
+    )
+
+
+@frozen
 class Kill:
     """Stopping agents, tools and runs."""
 
@@ -319,6 +333,14 @@ class Hooks:
         "What becomes of a change to a file that another live session has changed in the last 30 minutes: warn names "
         "each session to the other, refuse also refuses the change.",
         narrow=stricter("off", "warn", "refuse"),
+    )
+    claims: str = setting(
+        "tell",
+        choice("off", "tell", "hold"),
+        "What becomes of a claim in an agent's last message (tests pass, committed, deployed) that its calls and their results "
+        "do not support: tell puts it on record and tells the agent when its user writes next, hold also keeps the agent from "
+        "stopping, once.",
+        narrow=stricter("off", "tell", "hold"),
     )
     mcp: Mapping[str, str] = setting(
         MappingProxyType({}),

@@ -8,6 +8,7 @@ from sb.config.narrowing import stricter
 from sb.config.setting import setting
 
 OFF = "off"
+TELL, HOLD = "tell", "hold"
 MARK, QUARANTINE, REFUSE = "mark", "quarantine", "refuse"
 ATTACKS_IN_MEMORY = (OFF, MARK, QUARANTINE, REFUSE)
 _RESULTS = (OFF, MARK, QUARANTINE)

@@ -115,18 +115,19 @@ class ModelPrice:
 
     Args:
         input: of prompts that no cache gave. output: of what the model writes, reasoning included.
-        cache_read, cache_write: of prompts taken from a cache, and put there.
+        cache_read: of prompts taken from a cache. cache_write, cache_write_1h: put there, for five minutes or an hour.
     """
 
     input: float | None = None
     output: float | None = None
     cache_read: float | None = None
     cache_write: float | None = None
+    cache_write_1h: float | None = None
 
 
 def prices() -> Kind[Mapping[str, ModelPrice]]:
     """Prices by the name of a model, or a pattern of names."""
     price = number(0, _MOST_USD)
-    names = ("input", "output", "cache_read", "cache_write")
+    names = ("input", "output", "cache_read", "cache_write", "cache_write_1h")
     model = record([Field(name, price) for name in names], lambda values, place: ModelPrice(**values))
     return mapping(model, "a mapping of models, by name or pattern, to prices")

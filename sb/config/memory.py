@@ -33,6 +33,10 @@ MOVED = {
     "memory.includes": "includes (the longest pattern's alone)",
     "memory.trust_floor": 'trust_floor, under "*" for every scope',
 }
+SIGNALS = tuple(
+    "affect neuromodulation replay expertise uncertainty perspectives decoherence recovery phi".split()
+)
+_SIGNALS = f"a mapping of {', '.join(SIGNALS)} to true or false"
 EMBEDDERS = ("static", "ollama", "transformers", "none")
 
 
@@ -107,6 +111,14 @@ class Memory:
         "How much it counts in a search that the best hits are related to a memory (spreading activation): the share of the "
         "best hit's score that an activation of 1 adds, such as 0.3; 0 for not at all.",
         example="0.3",
+    )
+    signals: Mapping[str, bool] = setting(
+        MappingProxyType({}),
+        record([Field(name, flag()) for name in SIGNALS], lambda values, place: values, _SIGNALS),
+        "Signals of the whitepaper that are on, each of which is off by default (docs/reference/memory-signals.md). affect, "
+        "neuromodulation and replay move the hits of an agent's search by at most 0.02 of the best hit's score each, and "
+        "what they move is logged; the others are computed when they are asked for (`sb memory signals`).",
+        example="{replay: true, uncertainty: true}",
     )
     salience: Mapping[str, float] = setting(
         MappingProxyType({}),

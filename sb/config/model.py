@@ -21,6 +21,7 @@ from sb.config.groups import (
     MIB,
     Approvals,
     Audit,
+    Autonomy,
     Budget,
     Console,
     Entity,
@@ -164,9 +165,9 @@ class Config:
         MappingProxyType({}),
         kinds.prices(),
         "US dollars for a million tokens of each model, by its name or a pattern of names, from which the cost of coding "
-        "agents' sessions is made: input, output, cache_read and cache_write. A cost that a price is missing for is "
+        "agents' sessions is made: input, output, cache_read, cache_write and cache_write_1h (put there for an hour). A cost that a price is missing for is "
         "unknown.",
-        example='{"model-name-*": {input: 3, output: 15, cache_read: 0.3, cache_write: 3.75}}',
+        example='{"model-name-*": {input: 3, output: 15, cache_read: 0.3, cache_write: 3.75, cache_write_1h: 6}}',
     )
     files: Files = field(default_factory=Files)
     undo: Undo = field(default_factory=Undo)
@@ -175,6 +176,7 @@ class Config:
     approvals: Approvals = field(default_factory=Approvals)
     irreversibility: Irreversibility = field(default_factory=Irreversibility)
     kill: Kill = field(default_factory=Kill)
+    autonomy: Autonomy = field(default_factory=Autonomy)
     hooks: Hooks = field(default_factory=Hooks)
     memory: Memory = field(default_factory=Memory)
     red_team: RedTeam = field(default_factory=RedTeam)

@@ -113,22 +113,22 @@ def _commands(value: Any, place: Place) -> tuple[str, ...]:
     return patterns
 
 
-def _within(limits: dict[str, float], place: Place) -> tuple[str, ...]:
+def _within(limits: dict[str, float], place: Place) -> Bounds:
     if not limits:
         raise place.refuse("is empty", "{above: 1000}, {below: 0} or both")
     if len(limits) == len(LIMITS) and limits["above"] >= limits["below"]:
         raise place.refuse("fits no number: above has to be less than below")
-    return (Bounds(limits),)
+    return Bounds(limits)
 
 
-_LIMITS = record([Field(word, number(-_MOST, _MOST)) for word in LIMITS], _within, "above or below")
+BOUNDS = record([Field(word, number(-_MOST, _MOST)) for word in LIMITS], _within, "above or below")
 
 
 def _fitting(value: Any, place: Place) -> tuple[str, ...]:
-    return (_LIMITS if isinstance(value, Mapping) else _PATTERNS).read(value, place)
+    return (BOUNDS.read(value, place),) if isinstance(value, Mapping) else _PATTERNS.read(value, place)
 
 
-_ARGUMENT = Kind(_fitting, {"anyOf": [_PATTERNS.schema, _LIMITS.schema]})
+_ARGUMENT = Kind(_fitting, {"anyOf": [_PATTERNS.schema, BOUNDS.schema]})
 
 
 def _arguments(value: Any, place: Place) -> Mapping[str, tuple[str, ...]]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple
 
 from sb.base.values.frozen import mutable
 from sb.hosts.hooks.event import NativeCall
-from sb.kernel.review.usage import Tokens
+from sb.kernel.review.session_usage import Used
 
 if TYPE_CHECKING:
     from sb.hosts.install.host import Places
@@ -30,6 +30,7 @@ MOST_PENDING = 256  # calls that wait to be told how they ended
 MOST_REMEMBERED = 4_096  # ids of calls, so that one that was copied is read once
 LONGEST_PATH = 4_096  # characters
 _MOST_TOKENS = 1e15  # of one number; more is nonsense
+_MOST_DOLLARS = 1e9  # of one response
 _LATEST = 1e11  # seconds since the epoch
 
 
@@ -80,18 +81,6 @@ class CallEnded(NamedTuple):
 
     use_id: str
     ok: bool
-
-
-class Used(NamedTuple):
-    """Tokens of one response of a model.
-
-    Args:
-        key: of the response; a later record with the same key replaces an earlier one. "" for the session's sum.
-    """
-
-    key: str
-    model: str
-    tokens: Tokens
 
 
 class Prompt(NamedTuple):
@@ -328,6 +317,12 @@ def tokens(value: Any) -> int:
     """A number of tokens; 0 for what is none."""
     plausible = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _MOST_TOKENS
     return int(value) if plausible else 0
+
+
+def dollars(value: Any) -> float | None:
+    """A cost in US dollars, as a host wrote it; None for what is none."""
+    plausible = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _MOST_DOLLARS
+    return float(value) if plausible else None
 
 
 def written(content: Any) -> str:

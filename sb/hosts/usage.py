@@ -9,9 +9,9 @@ from pathlib import Path
 from sb.config import Config
 from sb.hosts.hooks.event import HookEvent
 from sb.hosts.registry import WITH_TRANSCRIPTS, transcript_reader
-from sb.hosts.transcripts import Transcript, TranscriptReader, Used
-from sb.kernel.review.session_usage import SessionUsage, TranscriptState, load_usage, save_usage
-from sb.kernel.review.usage import cost_usd
+from sb.hosts.transcripts import Transcript, TranscriptReader
+from sb.kernel.review.session_usage import SessionUsage, TranscriptState, Used, load_usage, save_usage
+from sb.kernel.review.usage import least_cost_usd
 
 MOST_READ = 8 << 20  # bytes of transcripts that one event reads
 MOST_FILES = 200  # transcripts of one session
@@ -52,14 +52,14 @@ def advance(folder: Path, run_id: str, event: HookEvent, *, most: int = MOST_REA
 
 
 def over_cap(config: Config, run_id: str, event: HookEvent) -> str:
-    """The reason why the cost of a session refuses its calls; "" while it is below the cap, or unknown."""
+    """The reason why the cost of a session refuses its calls; "" while what has a price is below the cap."""
     session = advance(config.home.usage, run_id, event)
-    cost = cost_usd(session.usage, config.prices) if session else None
+    cost = least_cost_usd(session.usage, config.prices) if session else 0.0
     cap = config.budget.session_cost_usd
-    if cost is None or cost < cap:
+    if cost < cap:
         return ""
     return (
-        f"this session has cost ${cost:.2f} as its transcript tells, and budget.session_cost_usd is ${cap:.2f}; "
+        f"this session has cost at least ${cost:.2f} as its transcript tells, and budget.session_cost_usd is ${cap:.2f}; "
         "the user can raise it, or start a new session"
     )
 
@@ -83,7 +83,7 @@ def _read(
     transcript.session.model = state.model
     for item in transcript.items(most=most, unfinished=False):
         if isinstance(item, Used):
-            state.add(item.key, item.model, item.tokens)
+            state.add(item)
     read = transcript.offset - state.offset
     state.offset, state.model = transcript.offset, transcript.session.model
     return state, read, there.st_size

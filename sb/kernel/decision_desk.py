@@ -16,6 +16,8 @@ from sb.errors import DeniedError, NotFoundError
 from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Decider, required
+from sb.kernel.autonomy.levels import Levels
+from sb.kernel.autonomy.proposals import Proposals
 from sb.kernel.baselines.seen import SURFACES
 from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.durable_execution.doubt import confirm, in_doubt
@@ -33,6 +35,7 @@ FIELDS: Mapping[str, frozenset[str]] = {
     "lift": frozenset({"scope", "target", "number", "reason"}),
     "dismiss": frozenset({"escalation", "reason"}),
     "settle": frozenset({"call", "verdict", "reason"}),
+    "raise": frozenset({"proposal", "reason"}),
 }
 
 
@@ -88,6 +91,8 @@ class DecisionDesk:
                     self._approve_contracts(log, authority, fields)
                 case "lift":
                     self._lift(KillSwitch(log, authority, dual_control=self._dual_control), fields)
+                case "raise":
+                    Proposals(Levels(log, authority)).sign(fields["proposal"], self._by, fields["reason"])
                 case "dismiss":
                     return {"signed": self._dismissal(approvals, fields)}
                 case "settle":

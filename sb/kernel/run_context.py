@@ -34,6 +34,9 @@ class LocaleCode(StrEnum):
 
 _BUDGETS = threading.Lock()  # one for all, so that a budget stays a plain value that can be copied
 
+_UNLIMITED = ("output_tokens_used", "cached_tokens_used", "eval_tokens_used", "retry_tokens_used")
+MOST_SPENT = 1e15  # of tokens or cents at once
+
 
 @mutable
 class RunBudget:
@@ -45,6 +48,7 @@ class RunBudget:
         max_prompt_tokens: tokens, as far as callers report them with `spend`.
         max_latency_ms: milliseconds spent inside tools (waiting for a person does not count).
         max_cost_usd_cents: US cents, as far as callers report them with `spend`.
+        output_tokens_used, cached_tokens_used, eval_tokens_used, retry_tokens_used: as `spend` takes them; no limit.
     """
 
     max_tool_calls: int = 20
@@ -56,6 +60,10 @@ class RunBudget:
     prompt_tokens_used: int = 0
     latency_ms_used: float = 0.0
     cost_usd_cents_used: float = 0.0
+    output_tokens_used: int = 0
+    cached_tokens_used: int = 0
+    eval_tokens_used: int = 0
+    retry_tokens_used: int = 0
 
     def __post_init__(self) -> None:
         self._reserved = 0
@@ -79,17 +87,37 @@ class RunBudget:
         """True if any cap is hit."""
         return self.exceeded_cap() != ""
 
-    def spend(self, *, prompt_tokens: int = 0, cost_usd_cents: float = 0.0) -> None:
+    def spend(
+        self,
+        *,
+        prompt_tokens: int = 0,
+        cost_usd_cents: float = 0.0,
+        output_tokens: int = 0,
+        cached_tokens: int = 0,
+        eval_tokens: int = 0,
+        retry_tokens: int = 0,
+    ) -> None:
         """Add what a caller knows and the kernel cannot see.
 
+        Args:
+            cached_tokens: of the prompt's, those that a cache served.
+            eval_tokens, retry_tokens: of evaluating the work, and of attempts that failed; beside the others.
+
         Raises:
-            ValueError: an amount is negative.
+            ValueError: an amount is negative, no number, or nonsensically large.
         """
-        if prompt_tokens < 0 or cost_usd_cents < 0:
-            raise ValueError("a budget cannot be given back: amounts must not be negative")
+        amounts = (prompt_tokens, cost_usd_cents, output_tokens, cached_tokens, eval_tokens, retry_tokens)
+        if not all(0 <= amount <= MOST_SPENT for amount in amounts):
+            raise ValueError(
+                f"a budget cannot be given back: amounts must not be negative, nor above {MOST_SPENT:g}"
+            )
         with _BUDGETS:
             self.prompt_tokens_used += prompt_tokens
             self.cost_usd_cents_used += cost_usd_cents
+            self.output_tokens_used += output_tokens
+            self.cached_tokens_used += cached_tokens
+            self.eval_tokens_used += eval_tokens
+            self.retry_tokens_used += retry_tokens
 
     def reserve_call(self) -> str:
         """Set one tool call aside, so that parallel calls cannot overshoot; the cap that forbids it, or ""."""
@@ -114,7 +142,8 @@ class RunBudget:
             self.latency_ms_used += latency_ms
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """All of it; of the tokens that have no limit, those that were reported."""
+        return {name: value for name, value in asdict(self).items() if value or name not in _UNLIMITED}
 
 
 class RiskDimension(StrEnum):
@@ -136,7 +165,9 @@ DEBT_SHARE = {
 
 
 RECOVERY_AGENT = "recovery"  # whose calls undo those of other agents; no agent may have the name
+OWN_PROGRAM = "python"  # the host of a run whose program opens the runtime itself
 INTENT_UNSTATED = "intent_unstated"  # of a run's metadata: its host made its intent up, nobody named one
+CONTINUES = "continues"  # of a run's metadata: how it goes on with a session whose calls another run has
 SUBAGENT = "subagent"  # of a run's metadata: who of the host's agents makes the call
 _MILLION = 1_000_000
 MOST_CONSEQUENCE = 1e15  # what is larger counts as this

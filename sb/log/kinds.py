@@ -44,14 +44,28 @@ KILL_THROWN = "kill.thrown"
 KILL_LIFTED = "kill.lifted"
 INCIDENT_OPENED = "incident.opened"
 INCIDENT_CLOSED = "incident.closed"
+OUTCOME_JUDGED = "outcome.judged"
+OUTCOME_CHECKED = "outcome.checked"
 SESSION_CONFLICT = "session.conflict"
 SESSION_TOLD = "session.told"
 SESSION_TURN = "session.turn"
 SESSION_QUESTION = "session.question"
+CLAIMS_JUDGED = "claims.judged"
 ATTACK_FOUND = "attack.found"
 OUTPUT_GATED = "output.gated"
 TOKEN_CREATED = "token.created"
 TOKEN_REVOKED = "token.revoked"
+AUTONOMY_LOWERED = "autonomy.lowered"
+AUTONOMY_RAISED = "autonomy.raised"
+AUTONOMY_FROZEN = "autonomy.frozen"
+AUTONOMY_UNFROZEN = "autonomy.unfrozen"
+AUTONOMY_EVALUATED = "autonomy.evaluated"
+# Decisions of people about memories, by the word that rows say.
+MEMORY_DECIDED = {
+    word: f"memory.{word}"
+    for word in "released purged dismissed resolved accepted confirmed snoozed retired kept forgotten recovered protected"
+    " unguarded".split()
+} | {"quarantine": "memory.quarantined"}
 
 _meanings = {
     TOOL_DISPATCH: "Tool execution dispatch decision",
@@ -87,12 +101,21 @@ _meanings = {
     KILL_LIFTED: "A person let stopped calls go on",
     INCIDENT_OPENED: "A person opened an incident",
     INCIDENT_CLOSED: "A person closed an incident",
+    OUTCOME_JUDGED: "A person accepted or rejected what a run came to",
+    OUTCOME_CHECKED: "What a run says of its work was compared with evidence",
     SESSION_CONFLICT: "Two live sessions change the same file",
     SESSION_TOLD: "A session was told of a conflict",
     SESSION_TURN: "The user of a session wrote, which begins a turn",
     SESSION_QUESTION: "A host asked its own user about a call, or denied one by its own rules",
+    CLAIMS_JUDGED: "The claims of a last message were held against the calls of its run",
     TOKEN_CREATED: "A person let an agent connect over HTTP",
     TOKEN_REVOKED: "A person took an agent's token back",
+    AUTONOMY_LOWERED: "An agent lost autonomy for a tool, by what it did",
+    AUTONOMY_RAISED: "A person signed more autonomy for an agent and tool",
+    AUTONOMY_FROZEN: "No autonomy is proposed for an agent any more",
+    AUTONOMY_UNFROZEN: "A person lets autonomy be proposed for an agent again",
+    AUTONOMY_EVALUATED: "A person signed the score of an agent's evaluation",
+    **{kind: f"A person decided about a memory: {word}" for word, kind in MEMORY_DECIDED.items()},
 }
 
 

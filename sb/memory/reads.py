@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sb.base.text import checked_name, storable
 from sb.memory.access import READ
 from sb.memory.beliefs.conflicts import newer_first
+from sb.memory.lazy import lazy
 from sb.memory.prospective import Prospective
 from sb.memory.search import Filters, Predicate, Without
 from sb.memory.trust.floor import below
@@ -18,6 +20,8 @@ if TYPE_CHECKING:  # a process that asks one question has no need of them
     from sb.memory.knowledge import Knowledge
     from sb.memory.neighbourhood import Neighbour
     from sb.memory.provenance import Change, Origin
+    from sb.memory.signals.moves import Moves
+    from sb.memory.signals.signals import Signals
 
 MOST_CONTEXT = 10
 MOST_RESTATED = 20  # texts of one memory that are shown
@@ -75,6 +79,8 @@ class Reads(Prospective):
         fired = [] if benchmark else self.fired_by(query, named)
         known = {hit.id for hit in fired}
         hits = [pair for pair in hits if pair[1].id not in known][: max(0, k - len(fired))]
+        moves = None if benchmark else self._moves(places)
+        hits = moves.applied(hits) if moves else hits  # which writes what they changed
         past = self.searcher.superseded(query, places, wanted, k) if history else []
         numbers = {
             row["uid"]: row["id"] for row in self.space.records.known([hit.id for hit in past]).values()
@@ -90,6 +96,22 @@ class Reads(Prospective):
         best = [*fired, *newer_first([hit for _, hit in hits])]
         best = self.searcher.with_neighbours(best, places, context) if context else best
         return [*best, *past]
+
+    def _moves(self, places: Sequence[int]) -> Moves | None:
+        """The signals that move the hits of a search; None for operators, whose searches are not logged."""
+        on = self.space.settings.signals
+        if not any(on.values()) or self.writer.record_writer.is_operator:
+            return None
+        from sb.memory.signals.moves import MOVING, Moves
+
+        return Moves(self.space, self.agent_id, places, [name for name in MOVING if on.get(name)])
+
+    @lazy
+    def signals(self) -> Signals:
+        """The signals of `memory.signals`, as far as this agent may read what they are about."""
+        from sb.memory.signals.signals import Signals
+
+        return Signals(self)
 
     def _floors(self, filters: Predicate, planning: bool, min_trust: float) -> Predicate:
         """The filters, without what is less sure or less trusted than asked for."""

@@ -21,9 +21,9 @@ from sb.errors import UsageError
 from sb.kernel.approvals.queue import SEARCHED, RequestFacts
 from sb.kernel.calls.approval import MONEY, ApprovalState
 from sb.kernel.review.runs import RUN_FIELDS
-from sb.log.kinds import APPROVAL_EXPIRED
 from sb.log.search import Clause, contains
 from sb.operator.attention.inbox import Waiting
+from sb.operator.event_states import CALLS, CHANGES, DECISIONS, LOG, args_elsewhere, state_clause, states_of
 from sb.present.calls import call_object
 
 if TYPE_CHECKING:
@@ -33,12 +33,13 @@ KEYS = (
     *("by", "since", "until", "state", "agent", "tool", "effect", "kind", "run", "amount"),
     *("host", "project", "session", "status", "severity", "outcome", "stack", "scope", "strength"),
 )
-APPROVALS, LOG, INBOX, RUNS = "approval requests", "the log", "the inbox", "runs"
+APPROVALS, INBOX, RUNS = "approval requests", "the inbox", "runs"
 CONTROLS, MEMORY, EVALS = "the harness audit", "memory", "evals"
+_EVENTS = (LOG, CALLS, CHANGES, DECISIONS)  # views of Activity, each with the states of its rows
 # The keys that a face answers.
 _ANSWERED = {
     APPROVALS: "by since until state agent tool effect run amount",
-    LOG: "by since until state agent tool kind run amount",
+    **dict.fromkeys(_EVENTS, "by since until state agent tool kind run amount"),
     INBOX: "since until agent tool effect kind amount",
     RUNS: "since until agent tool run host project session",
     CONTROLS: "status severity outcome",
@@ -47,7 +48,7 @@ _ANSWERED = {
 }
 _WHY_NOT = {
     (APPROVALS, "kind"): ": each of them is a request",
-    (LOG, "effect"): ": an event has none",
+    **dict.fromkeys([(face, "effect") for face in _EVENTS], ": an event has none"),
     (INBOX, "by"): ": nobody has decided yet",
     (INBOX, "state"): ": all of it waits",
     (INBOX, "run"): ": not all of it has one",
@@ -110,6 +111,8 @@ class Filter:
                 why = "a quote is not closed" if odd else "a value is missing or half quoted"
                 raise UsageError(f"filter: {why} at {wrong!r}", 'such as by:ada since:7d "two words"')
             term, place = _term(found, _ANSWERED[face].split() if face else KEYS), found.end()
+            if term.key == "state" and not face:
+                _expect_state(term.value, dict.fromkeys(it for face in _ANSWERED for it in _states(face)))
             if term.key or term.value:
                 terms.append(term)
         return cls(tuple(terms))
@@ -139,7 +142,7 @@ class Filter:
                 hint = f"keys: {', '.join(answered)}" if answered else "words alone"
                 raise UsageError(f"filter: {term.key}: does not apply to {face}{why}", hint)
             if term.key == "state":
-                _expect_state(term.value, _memory_states() if face == MEMORY else list(ApprovalState))
+                _expect_state(term.value, _states(face))
 
     def approvals(self, now: int) -> Clause:
         """The condition on rows of approvals `a` and their events `e`; effects are compared by `effect_fits`.
@@ -150,14 +153,17 @@ class Filter:
         self.require(APPROVALS)
         return _all(_approval_clause(term, now) for term in self.terms if term.key != "effect")
 
-    def log(self, now: int) -> Clause:
+    def log(self, now: int, view: str = LOG) -> Clause:
         """The condition on events.
+
+        Args:
+            view: of Activity, whose states count.
 
         Raises:
             UsageError: a key does not apply.
         """
-        self.require(LOG)
-        return _all(_log_clause(term, now) for term in self.terms)
+        self.require(view)
+        return _all(_log_clause(term, now, view) for term in self.terms)
 
     def runs(self, now: int) -> Clause:
         """The condition on the first event `e` of a run.
@@ -208,7 +214,7 @@ class Filter:
         return lambda entry: all(_fits(term, entry, bounds) != term.negated for term in self.terms)
 
 
-def filter_of(text: str, words: Iterable[str], options: Mapping[str, str]) -> Filter:
+def filter_of(text: str, words: Iterable[str], options: Mapping[str, str], face: str = "") -> Filter:
     """The filter of a command line: a text, words that a shell has split, and options by key; "" for none.
 
     Raises:
@@ -222,7 +228,7 @@ def filter_of(text: str, words: Iterable[str], options: Mapping[str, str]) -> Fi
         if value:
             quoted = f'"{value}"' if _BLANK.search(value) else value
             parts.append(f"{key}{quoted}" if key == "amount" else f"{key}:{quoted}")
-    return Filter.parse(" ".join(filter(None, parts)))
+    return Filter.parse(" ".join(filter(None, parts)), face)
 
 
 def _term(found: re.Match[str], known: Sequence[str]) -> Term:
@@ -252,19 +258,22 @@ def _term(found: re.Match[str], known: Sequence[str]) -> Term:
         _moment(term, 0)
     if key == "amount":
         _amount(term)
-    if key == "state" and bare not in list(ApprovalState):
-        _expect_state(bare, [*ApprovalState, *_memory_states()])
     return term
 
 
-def _expect_state(value: str, known: Sequence[str]) -> None:
+def _expect_state(value: str, known: Iterable[str]) -> None:
     """Pass if there is this state; raises UsageError."""
     if value not in known:
         shown = f"filter: no state {plain(value, one_line=True)!r}{nearest(value, known)}"
-        raise UsageError(shown, "one of " + ", ".join(dict.fromkeys(known)))
+        raise UsageError(shown, "one of " + ", ".join(known))
 
 
-def _memory_states() -> list[str]:
+def _states(face: str) -> Sequence[str]:
+    """The states that stand in the rows of a face."""
+    if face in _EVENTS:
+        return states_of(face)
+    if face != MEMORY:
+        return list(ApprovalState)
     from sb.memory.browse import PROTECTED  # with memory's modules, for which no list of requests has to wait
     from sb.protocols.types.vocabulary import SUGGESTION_STATUSES
     from sb.store.records.columns import STATES
@@ -381,36 +390,37 @@ def _approval_clause(term: Term, now: int) -> Clause:
     return _negated(term, sql, *values)
 
 
-def _log_clause(term: Term, now: int) -> Clause:
+def _log_clause(term: Term, now: int, view: str) -> Clause:
     if term.key in ("since", "until"):
         return _timed(term, "at", now)
     if term.key == "state":
-        return _event_of_state(term, now)
+        sql, values = state_clause(view, term.value, now)
+        return _negated(term, sql, *values)
+    if not term.key and term.value.lower() in states_of(view):  # the payload's own words say it of other rows
+        state, values = state_clause(view, term.value.lower(), now)
+        own = (f"json_extract(payload, '$.{it}')" for it in ("args", "reason"))
+        texts, words = contains(term.value, *own)
+        sql = f"coalesce(({state}), 0) OR CASE WHEN json_valid(payload) THEN {texts} END"
+        return _negated(term, sql, *values, *words)
     if term.key == "by":
         return _decided_by(term)
     if term.key == "amount":  # hosts' tools have none: their payloads are not looked at
         may = "{0}tool_id NOT LIKE 'host.%' AND instr({0}payload, '\"{1}\"') AND json_valid({0}payload)"
-        (own, values), (other, again) = (
+        (here, values), (other, again) = (
             _amount_clause(replace(term, negated=False), f"{table}payload", may.format(table, MONEY))
             for table in ("", "q.")
         )
-        return _negated(term, f"{own} OR {_of_request(other)}", *values, *again)
+        return _negated(term, f"{here} OR {args_elsewhere(view, other)}", *values, *again)
     if term.key:
         return _named(term, _EVENT[term.key])
-    columns, texts = contains(term.value, *_EVENT.values())
+    columns, named = contains(term.value, *_EVENT.values())
     payload, (letters,) = contains(term.value, "payload")
-    found: tuple[str, ...] = (*texts, letters)
+    found: tuple[str, ...] = (*named, letters)
     if _HEX.issuperset(term.value):  # which may stand within a digest: it has to begin there, or a word
         payload = f"({payload} AND lower(payload) GLOB ?)"
         found = (*found, f"*[^0-9a-f]{term.value.lower()}*")
-    asked, words = contains(term.value, "q.payload")
-    return _negated(term, f"{columns} OR {payload} OR {_of_request(asked)}", *found, *words)
-
-
-def _of_request(clause: str) -> str:
-    """True where a row decides a request whose event, `q`, fits: it names the request and repeats nothing of it."""
-    asked = f"SELECT a.id FROM approvals AS a JOIN events AS q ON q.id = a.event_id WHERE {clause}"
-    return f"(substr(kind, 1, 9) = 'approval.' AND call_id IN ({asked}))"
+    asked, inside = contains(term.value, "q.payload")
+    return _negated(term, f"{columns} OR {payload} OR {args_elsewhere(view, asked)}", *found, *inside)
 
 
 def _decided_by(term: Term) -> Clause:
@@ -426,20 +436,6 @@ def _decided_by(term: Term) -> Clause:
     has, quoted = contains(f'"{name}"', "payload")
     sql = f"{may} AND CASE WHEN {ends} THEN 1 WHEN {has} AND {read}"
     return _negated(term, sql, tail.removesuffix("%"), *quoted, name)
-
-
-def _event_of_state(term: Term, now: int) -> Clause:
-    """The event that brought a request into a state; of one that waits, or lapsed unnoted, the event that asked."""
-    asked = (
-        "id IN (SELECT event_id FROM approvals WHERE state IN ('waiting', 'approved') AND expires_at <= ?)"
-    )
-    if term.value == ApprovalState.WAITING:
-        return _negated(
-            term, "id IN (SELECT event_id FROM approvals WHERE state = 'waiting' AND expires_at > ?)", now
-        )
-    if term.value == ApprovalState.EXPIRED:
-        return _negated(term, f"kind = ? OR {asked}", APPROVAL_EXPIRED, now)
-    return _negated(term, "kind = ?", f"approval.{term.value}")
 
 
 def _run_clause(term: Term, now: int) -> Clause:

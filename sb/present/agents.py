@@ -115,7 +115,7 @@ AGENT = Kind[AgentLine](
     Field(
         "agent",
         lambda it, now: Cell(f"{'●' if it.at_work else '○'} {it.agent}", _tone(it)),
-        Column(13),
+        Column(13, most=24),
     ),
     Field("project", lambda it, now: it.project, Column(7, tone=SOFT)),
     Field("doing", lambda it, now: Cell(it.doing, "" if it.at_work else SOFT), Column(0, 88, cut=Cut.MIDDLE)),

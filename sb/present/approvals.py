@@ -299,8 +299,11 @@ def _amount(about: Request, now: int) -> str:
     amount = money.get("amount")
     if isinstance(amount, bool) or not isinstance(amount, int | float):
         return ""
-    currency = str(money.get("currency") or "")
-    return revealed_line(money_text(amount, currency or "(its contract declares no currency)"))
+    named = argument(about.disclosed, "currency")
+    unit = (
+        f"(the call says {named}, its contract nothing)" if named else "(its contract declares no currency)"
+    )
+    return revealed_line(money_text(amount, str(money.get("currency") or "") or unit))
 
 
 def _lateness(about: Request, now: int) -> str:

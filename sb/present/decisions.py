@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from sb.base.text import revealed_line
+from sb.kernel.autonomy.scoring import AutonomyMode
 from sb.kernel.calls.approval import Approval, ApprovalState
 from sb.present.times import when
+
+if TYPE_CHECKING:
+    from sb.kernel.autonomy.proposals import Proposal
 
 _MEANWHILE = {
     ApprovalState.APPROVED: "approved",
@@ -84,3 +89,15 @@ def meanwhile(approval: Approval, now: int) -> str:
     if word is None or approval.decided_at is None:
         return ""
     return f"{revealed_line(approval.decided_by)} {word} it {when(approval.decided_at, now)}"
+
+
+def raising(found: Sequence[Proposal]) -> str:
+    """The consequence of signing these proposals."""
+    if any(it.to == AutonomyMode.AUTO_EXECUTE for it in found):
+        return "What only autonomy asked about runs; rules, secrets and what destroys still ask. It falls by itself."
+    return "Calls that change something ask you again, in place of being refused."
+
+
+def freezing(found: Sequence[Proposal]) -> str:
+    """The consequence of freezing these levels."""
+    return f"Nothing is proposed for {'it' if len(found) == 1 else 'them'} until sb autonomy unfreeze."

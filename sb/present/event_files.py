@@ -11,7 +11,7 @@ from sb.log.event_log import EventLog
 from sb.log.search import events_at
 from sb.present.events import event_lines
 
-COLUMNS = ("row", "at", "kind", "state", "object", "agent", "by", "run", "call")
+COLUMNS = ("row", "at", "kind", "state", "object", "agent", "by", "reason", "run", "call")
 FORMATS = ("json", "csv")
 AT_ONCE = 1_000  # rows that are read together
 
@@ -33,7 +33,7 @@ def event_file(log: EventLog, seqs: Sequence[int], format_: str) -> Iterator[str
             if event is not None and line is None:
                 yield json.dumps(event.to_dict(), ensure_ascii=False) + "\n"
             elif event is not None and line is not None:
-                cells = (line.verdict.word, line.object, line.agent, line.by)
+                cells = (line.verdict.word, line.object, line.agent, line.by, line.why)
                 subject = event.subject
                 yield csv_line(
                     (seq, iso_micros(event.at), event.kind, *cells, subject.run_id, subject.call_id)

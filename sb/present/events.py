@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sb.base.fitting import Cut, count, short_span
 from sb.base.sources import iso_micros
 from sb.base.text import plain
 from sb.base.values.frozen import frozen
+from sb.kernel.baselines.seeding import TAKEN_OVER
 from sb.kernel.calls.approval import Approval, ApprovalState
 from sb.kernel.calls.narrative import describe
 from sb.kernel.results import REFUSALS
@@ -25,7 +27,7 @@ from sb.present.kind import NAMED, Cell, Column, Field, Kind
 from sb.present.states import SOFT, State, fact, state
 from sb.present.times import ago
 
-_WORDS = {
+WORDS = {
     kinds.RUN_STARTED: "started",
     kinds.RUN_FINISHED: "ended",
     kinds.APPROVAL_REQUESTED: "request",  # beside the row of its call, which is the one that asked
@@ -51,16 +53,25 @@ _WORDS = {
     kinds.KILL_LIFTED: "lifted",
     kinds.INCIDENT_OPENED: "opened",
     kinds.INCIDENT_CLOSED: "closed",
+    kinds.AUTONOMY_LOWERED: "lowered",
+    kinds.AUTONOMY_RAISED: "raised",
+    kinds.AUTONOMY_FROZEN: "frozen",
+    kinds.AUTONOMY_UNFROZEN: "unfrozen",
+    kinds.AUTONOMY_EVALUATED: "evaluated",
+    kinds.OUTCOME_JUDGED: "judged",
     kinds.OPERATOR_CHANGED: "operators",
     kinds.SESSION_CONFLICT: "conflict",
     kinds.SESSION_TOLD: "notified",
     kinds.SESSION_TURN: "turn",
     kinds.SESSION_QUESTION: "asked",
+    kinds.CLAIMS_JUDGED: "claimed",
     kinds.MEMORY_PUT: "saved",
     kinds.MEMORY_GET: "read",
     kinds.TOOL_POLICY_BLOCKED: "refused",
     kinds.BUDGET_EXCEEDED: "refused",
+    **{kind: word for word, kind in kinds.MEMORY_DECIDED.items()},
 }
+TAKEN = "taken over"  # contracts that an installation, or the first operator's enrolment, approved
 WORD = 10  # cells of a verdict in a line of the log
 SIGNED = "signed"  # under which is what a person signed
 _SECOND_MS, _MINUTE_S, _LONGEST_MS = 1_000, 60, 1e15
@@ -124,9 +135,11 @@ def _word(event: Event, payload: Mapping[str, Any]) -> str:
             return "settled"
         case "refused":
             return _refusal(payload)
+    if event.kind == kinds.BASELINE_CHANGED and str(payload.get("reason")).startswith(TAKEN_OVER):
+        return TAKEN
     if event.kind == kinds.RUN_FINISHED and payload.get("error"):
         return "failed"
-    return _WORDS.get(event.kind, "event")
+    return WORDS.get(event.kind, "event")
 
 
 def _outcome(payload: Mapping[str, Any]) -> str:
@@ -199,21 +212,31 @@ def _about(event: Event, payload: Mapping[str, Any]) -> str:
             return f"{statement.get('scope', '')} {statement.get('target', '')}".strip()
         case kinds.INCIDENT_OPENED | kinds.INCIDENT_CLOSED:
             return f"{statement.get('id', '')} {statement.get('title', '')}".strip()
+        case _ if event.kind.startswith("autonomy."):
+            return str(statement.get("tool_id") or "every tool")
+        case kinds.OUTCOME_JUDGED:
+            return f"{'accepted' if statement.get('accepted') is True else 'rejected'} {event.subject.run_id}"
         case kinds.OPERATOR_CHANGED:
             return f"{payload.get('how', '')} {payload.get('name', '')}".strip()
+        case kinds.CLAIMS_JUDGED:
+            return "; ".join(
+                f"{item['claim']} ({item['reason'] or item['verdict']})" for item in payload.get("claims", ())
+            )
         case kinds.SESSION_CONFLICT:
             return str(payload.get("path", ""))
         case kinds.MEMORY_PUT | kinds.MEMORY_GET:
             return f"{payload.get('tier', '')} {payload.get('key', '')}".strip()
         case kinds.RECOVERY_INVALIDATED:
             return str(payload.get("assumption", ""))
+        case _ if _is_of_memory(event):
+            return f"memory {event.subject.call_id}"
     named = event.kind.startswith(("kernel.", *_ABOUT_A_TOOL))
     return event.subject.tool_id if named else ""
 
 
 def _statement(payload: Mapping[str, Any]) -> Mapping[str, Any]:
     """The statement that an operator signed, as far as it is there."""
-    signed = payload.get(SIGNED)
+    signed = payload.get(SIGNED) or payload
     found = signed.get("statement") if isinstance(signed, dict) else None
     return found if isinstance(found, dict) else {}
 
@@ -302,13 +325,28 @@ def event_lines(log: EventLog, seqs: Sequence[int]) -> dict[int, EventLine]:
     announced = {seq: row for seq, event in found.items() if (row := _announced_in(event))}
     intents = events_at(log, sorted(set(announced.values()))) if announced else {}
     requests = _requested(log, [event for event in found.values() if _decides(event)])
+    texts = _remembered(log, [event.subject.call_id for event in found.values() if _is_of_memory(event)])
     lines = {}
     for seq, event in found.items():
         intent = intents.get(announced.get(seq, 0))
         same = intent is not None and intent.subject.call_id == event.subject.call_id
         args = (intent.payload or {}).get("args") if intent is not None and same else None
-        lines[seq] = event_line(event, requests.get(event.subject.call_id) if args is None else args)
+        line = event_line(event, requests.get(event.subject.call_id) if args is None else args)
+        lines[seq] = replace(line, object=texts.get(event.subject.call_id, line.object))
     return lines
+
+
+def _is_of_memory(event: Event) -> bool:
+    return event.kind in kinds.MEMORY_DECIDED.values()
+
+
+def _remembered(log: EventLog, uids: Sequence[str]) -> dict[str, str]:
+    """The texts of memories by their ids: an event has none of them, so that they can be erased."""
+    if not uids:
+        return {}
+    marks = ", ".join("?" * len(uids))
+    sql = f"SELECT uid, text FROM records WHERE text <> '' AND uid IN ({marks})"
+    return {uid: plain(text, one_line=True) for uid, text in log.database.query(sql, tuple(uids))}
 
 
 def _announced_in(event: Event) -> int:

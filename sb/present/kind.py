@@ -26,12 +26,17 @@ WIDE = 96  # cells of a list from which on there is room for what can be left ou
 # Kinds by the names that their JSON has in the schema, each with its module here and its name in that.
 KINDS = {
     "access_token": ("rules", "TOKEN"),
+    "agent_run": ("agent_runs", "AGENT_RUN"),
+    "autonomy_level": ("autonomy", "LEVEL"),
+    "autonomy_proposal": ("autonomy", "PROPOSAL"),
     "approval": ("approvals", "REQUEST"),
     "charter": ("rules", "CHARTER"),
     "contract": ("contracts", "CONTRACT"),
     "enrolled_operator": ("rules", "OPERATOR"),
     "grant": ("approvals", "GRANT"),
     "incident": ("incidents", "INCIDENT"),
+    "judgement": ("outcomes", "JUDGEMENT"),
+    "outcome_group": ("outcomes", "OUTCOME_GROUP"),
     "kill_in_force": ("incidents", "KILL"),
     "release": ("rules", "RELEASE"),
     "run": ("runs", "RUN"),

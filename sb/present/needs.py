@@ -32,6 +32,7 @@ from sb.present.states import DANGER, SOFT, WARN, State, state
 from sb.present.times import ago, lateness, left
 
 if TYPE_CHECKING:  # stacks take long to import, for who reads requests alone
+    from sb.kernel.autonomy.proposals import Proposal
     from sb.stack.review_queue import ReviewItem
 
 SOON_S = 1800  # left to what is red because it lapses
@@ -49,7 +50,7 @@ class Need:
     """One thing that needs a person.
 
     Args:
-        kind: request, unknown, reversal, contract, review, kill, finding, log or more.
+        kind: request, unknown, reversal, contract, review, level, kill, finding, log or more.
         reference: the id under which its screen finds it.
         key: tells it from all others; what needs a person anew has another key.
         command: shows it, or of a kill ends it.
@@ -284,6 +285,22 @@ def review_need(item: ReviewItem, now: int) -> Need:
         since=at,
         age=age,
     )
+
+
+def level_need(it: Proposal, now: int) -> Need:
+    """A proposal of higher autonomy; `now` in microseconds since the epoch."""
+    need = Need(
+        "level",
+        it.id,
+        state("proposed"),
+        f"{it.tool_id}: {it.before} to {it.to}",
+        it.why,
+        f"level {it.id}",
+        "sb autonomy proposals",
+        it.agent,
+        since=it.at,
+    )
+    return _timed(need, now)
 
 
 def kill_need(kill: Kill) -> Need:

@@ -72,7 +72,7 @@ TRIGGER = Kind["TriggerStatus"](
 )
 LESSON = Kind["LessonStatus"](
     *_fields(
-        Field("text", lambda it, now: it.content),
+        Field("text", lambda it, now: f"{it.content} · {it.when}" if it.when else it.content),
         Field("content", lambda it, now: it.content, label="Lesson"),
         Field("failed", lambda it, now: counted(it.times, "time") if it.times else "", label="Failed"),
         Field("sure", lambda it, now: f"{it.credibility:.2f}", label="Credibility"),

@@ -6,6 +6,7 @@ from dataclasses import field
 
 from sb.base.fitting import count as spaced
 from sb.base.fitting import short_count
+from sb.base.text import counted
 from sb.base.values.frozen import frozen
 from sb.kernel.review.activity import Tally
 from sb.kernel.review.runs import Run, RunState, project_name, stated_intent
@@ -59,12 +60,17 @@ def release_text(run: Run) -> str:
     return f"{run.release[:19]}{drift}" if run.release else ""
 
 
+def claims_text(run: Run) -> str:
+    """The number of claims that a run's calls do not support; "" for none."""
+    return counted(len(run.disputed_claims), "disputed claim") if run.disputed_claims else ""
+
+
 RUN = Kind[UsedRun](
     Field("started (UTC)", lambda it, now: Cell(moment(it.run.started_at), at=it.run.started_at)),
     Field("host", lambda it, now: it.run.host or "-"),
     Field("where", lambda it, now: it.run.host, title="host"),
     Field("project", lambda it, now: project_name(it.run.project) or "-"),
-    Field("state", lambda it, now: str(it.run.state)),
+    Field("state", lambda it, now: "; ".join(filter(None, (it.run.state, claims_text(it.run))))),
     Field("events", lambda it, now: f"{it.run.events:,}"),
     Field("in", lambda it, now: short_count(it.tokens.prompt) if it.tokens else "-"),
     Field("out", lambda it, now: short_count(it.tokens.output) if it.tokens else "-"),
@@ -94,6 +100,7 @@ RUN = Kind[UsedRun](
         "run_id agent intent state error host project session release": "string",
         "first started_at last_at events": "integer",
         "drift": ["string"],
+        "disputed_claims": ["string"],
         "tokens": "any",
         "cost_usd": "number|null",
     },

@@ -24,7 +24,7 @@ class State:
 _BADGES = {
     WARN: "waiting changed reversal flaky",
     DANGER: "expiring overdue unknown quarantine unreadable",
-    INFO: "new conflict trigger suggested ignored",
+    INFO: "new conflict trigger suggested ignored proposed",
 }
 _PLAIN = {
     SOFT: "ok approved passed ended expired revoked used reversed dismissed settled started present",

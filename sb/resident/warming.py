@@ -58,6 +58,7 @@ _MODULES = (
 )
 # What sessions need that begin or end, and the commands that a helper runs.
 _MORE = (
+    *("sb.hosts.hooks.guards.claiming", "sb.kernel.claims.judge"),
     *("sb.cli", "sb.commands.memory", "sb.commands.approvals", "sb.memory.search", "sb.present.approvals"),
     *("sb.memory.operator_view", "sb.memory.highlights", "sb.kernel.approvals.disclosure"),
     *("numpy", "sqlite_vec", "Stemmer"),
@@ -104,6 +105,9 @@ def warm_more() -> None:
     for name in _MORE:
         with contextlib.suppress(ImportError):  # the command says so, if it needs that
             import_module(name)
+    from sb.kernel.claims.patterns import compile_all
+
+    compile_all()
     from sb.cli import load, root_command
     from sb.config.memory import Memory
     from sb.store.embedding.selection import choose

@@ -26,12 +26,13 @@ from sb.kernel.execution.telemetry import Telemetry
 from sb.kernel.incident_response.kill_switch import KillSwitch
 from sb.kernel.registry.credentials import Credentials
 from sb.kernel.registry.registry import ToolRegistry
-from sb.kernel.run_context import RunBudget, RunContext
+from sb.kernel.run_context import OWN_PROGRAM, RunBudget, RunContext
 from sb.log.event_log import EventLog
 from sb.runtime.parts import (
     baselines_of,
     granted_permissions,
     open_authority,
+    open_autonomy,
     open_boundaries,
     open_capture,
     open_kill_switch,
@@ -45,6 +46,7 @@ from sb.store.database import Database, open_database
 if TYPE_CHECKING:  # a process that judges one call has no need of them
     from sb.context_packs import ContextInjector
     from sb.entity import Entity
+    from sb.kernel.claims.model import ClaimFinding
     from sb.kernel.compensation.dispatcher import CompensationDispatcher
     from sb.kernel.durable_execution.journal import WorkflowJournal
     from sb.kernel.events import AssumptionInvalidated, EventBus
@@ -251,6 +253,16 @@ class Runtime:
         report = replace(AssumptionCheck(self.recovery).run(), performed=performed)
         return report, [decision for event in report.false for decision in self.invalidate(event)]
 
+    def check_claims(self, ctx: RunContext, message: str) -> list[ClaimFinding]:
+        """Judge what the last message of a run claims by the calls of that run, and put it on record.
+
+        Raises:
+            SBError: the log cannot be read or written.
+        """
+        from sb.kernel.review.claimed import judge_message
+
+        return judge_message(self.log, ctx, message)
+
     @property
     def approvals(self) -> Approvals:
         """Calls that wait for a person."""
@@ -271,7 +283,7 @@ class Runtime:
         Args:
             envelope: other arguments of `RunContext.create`.
         """
-        metadata = {"host": "python", "project": project_folder(Path.cwd())}
+        metadata = {"host": OWN_PROGRAM, "project": project_folder(Path.cwd())}
         envelope["metadata"] = metadata | (envelope.get("metadata") or {})
         made: dict[str, Any] = {"budget": self.budget(), "clock": self.log.clock, "ids": self.log.ids}
         return RunContext.create(agent_name, intent, **(made | envelope))
@@ -380,6 +392,7 @@ def open_runtime(
             undeclared_undo=True,
             irreversibility_ceilings=config.irreversibility.ceilings(),
             boundaries=boundaries,
+            autonomy=open_autonomy(config, log, authority),
             power=config.durability == "power",
             capture=capture or open_capture(config, clock),
             attempts=attempts,
@@ -395,9 +408,8 @@ def open_runtime(
         )
         orphans = executor.settle_orphans()
         if database.query("SELECT 1 FROM workflows WHERE result IS NULL LIMIT 1"):
-            from sb.kernel.durable_execution.doubt import (
-                log_doubts,
-            )  # few homes have workflows, and hooks load no part for them
+            # Few homes have workflows, and hooks load no part for them.
+            from sb.kernel.durable_execution.doubt import log_doubts
 
             log_doubts(log, "the process that ran it ended without an outcome")
         with contextlib.suppress(StoreError):  # the next process tries again

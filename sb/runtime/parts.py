@@ -42,6 +42,8 @@ from sb.tools.hosted.trees import HostedTrees
 
 if TYPE_CHECKING:  # a process that judges one call has no need of them
     from sb.kernel.agent_charter.charters import Charters
+    from sb.kernel.autonomy.judging import Autonomy
+    from sb.kernel.autonomy.proposals import Proposals
     from sb.kernel.boundaries.boundaries import Boundaries
     from sb.kernel.calls.call import ToolCall
     from sb.kernel.context_sources.reading import SourceGuard
@@ -385,6 +387,24 @@ def open_boundaries(
         pinned=config.release.check == "enforce",
         sources=open_source_guard(config, log, authority) if sourced else None,
     )
+
+
+def open_autonomy(config: Config, log: EventLog, authority: Authority) -> Autonomy | None:
+    """The levels that calls are held to; None where autonomy is off."""
+    if config.autonomy.mode == OFF:
+        return None
+    from sb.kernel.autonomy.judging import Autonomy
+    from sb.kernel.autonomy.levels import Levels
+
+    return Autonomy(Levels(log, authority), enforced=config.autonomy.mode == "enforce")
+
+
+def open_proposals(config: Config, log: EventLog) -> Proposals:
+    """The levels of autonomy of a log, with their proposals."""
+    from sb.kernel.autonomy.levels import Levels
+    from sb.kernel.autonomy.proposals import Proposals
+
+    return Proposals(Levels(log, open_authority(config, log)))
 
 
 def open_source_guard(config: Config, log: EventLog, authority: Authority) -> SourceGuard:

@@ -71,9 +71,11 @@ class EventHandler(Handler[ReadEvent]):
         return action == "take_away" and self._request.possible(action)
 
     def open(self) -> None:
-        """Lead from a request that waits to where it is decided."""
+        """Lead from a request that waits to where it is decided, from a decision to its memory."""
         if self.item is not None and self._request.possible("deny"):
             self.console.find_on("inbox", self.item.approval_id)
+        elif self.item is not None and self.item.call_id.startswith("mem_"):
+            self.console.open_reference(self.item.call_id)
 
     def pointed_at(self) -> Pointed:
         return int(self.reference) if self.reference else None

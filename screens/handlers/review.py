@@ -120,16 +120,16 @@ class ReviewHandler(Handler[Reviewed]):
             self.say(f"nothing to {verb} here")
 
     def _change(self, verb: str, record: Record, by: Decider, reason: str) -> str:
-        return change(self.records, verb, record, by.name, reason)
+        return change(self.records, verb, record, by, reason)
 
     def _review_quarantined(self, verb: str, item: ReviewItem, by: Decider, reason: str) -> str:
         return decide_quarantine(self.records, verb, item, by, reason)
 
     def _settle_ignored(self, verb: str, item: ReviewItem, by: Decider, reason: str) -> str:
-        return settle_ignored(self.records, verb, item, by.name, reason)
+        return settle_ignored(self.records, verb, item, by, reason)
 
     def _resolve(self, keep: int | None, found: Reviewed, by: Decider, reason: str) -> str:
-        return resolve(self.records, found, keep, by.name, reason)
+        return resolve(self.records, found, keep, by, reason)
 
 
 def _reference(item: ReviewItem) -> str:

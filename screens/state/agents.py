@@ -16,6 +16,7 @@ from sb.base.secrets.redaction import redact_text
 from sb.base.sources import MICROSECONDS
 from sb.base.text import counted, plain, shorten
 from sb.base.values.frozen import frozen
+from sb.config.guards import OFF
 from sb.errors import SBError
 from sb.evals.shelf import EvalShelf
 from sb.evals.summary import OF_THE_LOG
@@ -32,6 +33,7 @@ from sb.log.event_log import EventLog
 from sb.memory.browse import Browsed, RecordFilter, browse
 from sb.present.agents import AgentLine, may, never, requests_text, spent_text, trust_in, trust_text
 from sb.present.approvals import request_state, short_call
+from sb.present.autonomy import level_line
 from sb.present.overview import AtWork
 from sb.present.runs import UsedRun
 from sb.present.times import ago
@@ -57,8 +59,11 @@ def read_agents(records: Records) -> AtWork:
     with records.overview() as overview:
         seen = overview.at_work(MOST)
     stops = active_stops(records)
-    lines = (replace(line, stopped=stops is None or bool(_stops_of(stops, line))) for line in seen.agents)
-    return replace(seen, agents=tuple(lines))
+    lines = tuple(
+        replace(line, stopped=True, at_work=False) if stops is None or _stops_of(stops, line) else line
+        for line in seen.agents
+    )
+    return replace(seen, agents=lines, working=sum(line.at_work for line in lines))
 
 
 @frozen
@@ -184,6 +189,7 @@ def _about(records: Records, line: AgentLine) -> list[Field]:
     fields += [Field("Spent", f"{spent} in its newest session")] if spent else []
     trust = trust_in(log.database, line.agent)
     fields.append(Field("Trust", trust_text(trust)))
+    fields += _levels(records, line.agent)
     requests = agent_requests(log, line.agent, now - REQUEST_DAYS * DAY_S * MICROSECONDS)
     fields.append(Field(f"{REQUEST_DAYS} days", requests_text(requests)))
     grants = ApprovalQueue(log).grants(active=True)
@@ -199,6 +205,19 @@ def _about(records: Records, line: AgentLine) -> list[Field]:
 
 def _lines(title: str, lines: list[str]) -> list[Field]:
     return [Field(title), *(Field("", line) for line in lines)] if lines else []
+
+
+def _levels(records: Records, agent: str) -> list[Field]:
+    """The levels of autonomy of an agent, where they are consulted."""
+    mode = records.config.autonomy.mode
+    if mode == OFF:
+        return []
+    try:
+        now = records.proposals("agent").levels.current()
+    except SBError as error:
+        return [Field("Autonomy", f"reads only: {error.message}", tone="danger")]
+    text = now.unreadable or level_line([it for it in now.rows() if it.agent == agent])
+    return [Field("Autonomy", f"{text or 'asks before it changes something'} ({mode})")]
 
 
 def _stops(records: Records, line: AgentLine) -> list[Field]:

@@ -12,6 +12,7 @@ from sb.base.fitting import relative_age, short_span
 from sb.base.sources import MICROSECONDS
 from sb.base.text import counted, revealed_line, shorten_middle
 from sb.kernel.approvals.disclosure import Disclosure
+from sb.kernel.approvals.watching import Change
 from sb.kernel.calls.approval import OPEN, ApprovalState, Grant
 from sb.kernel.review.request_context import HISTORY_DAYS
 from sb.kernel.run_context import RECOVERY_AGENT
@@ -36,7 +37,7 @@ from sb.present.decisions import approving, approving_first, denying, revoking
 from sb.present.effects import BETWEEN, LEAKS, gravity, request_effect
 from sb.present.events import call_line
 from sb.present.states import state
-from sb.present.times import lateness
+from sb.present.times import lateness, when
 
 SHORT_CALL = 80  # characters of a call whose one argument the record's heading shows in full
 
@@ -74,14 +75,17 @@ def _state_fields(disclosed: Disclosure, now: int, detail: RequestDetail | None)
     if approval.state in OPEN:
         left = short_span((approval.expires_at - now) / MICROSECONDS)
         late = lateness(approval.requested_at, approval.expires_at, now)
-        text, tone = f"{word}: {late}, then it counts as denied", ""
+        due = f", due {when(approval.due_at, now)}" if word == Change.OVERDUE else ""
+        text, tone = f"{word}: {late.replace(', lapses', f'{due}, lapses')}, then it counts as denied", ""
         if word == INVALID:
             text = f"{word}: it was approved, and does not run"
         elif approval.state is ApprovalState.APPROVED:
             runs = "" if approval.agent == RECOVERY_AGENT else f", when {approval.agent} repeats it"
             text, tone = f"{word}: runs once{runs}; {left} left. {REVOKES}", "ok"
+        if look.tone == "danger":
+            tone = "warn" if due else "danger"
         return [
-            Field("State", revealed_line(text), tone="danger" if look.tone == "danger" else tone),
+            Field("State", revealed_line(text), tone=tone),
             *(Field("Decisions", line) for line in lines),
         ]
     return [Field("State", "; ".join([word, *lines]), tone=look.tone)]

@@ -13,13 +13,22 @@ from sb.base.fitting import count
 from sb.base.sources import MICROSECONDS, iso_micros
 from sb.base.text import shorten_middle
 from sb.errors import NotFoundError
-from sb.kernel.review.runs import Run, project_name, run_of
+from sb.kernel.review.calls import calls_at
+from sb.kernel.review.runs import project_name, run_of
 from sb.log.event import Event
 from sb.log.event_log import EventLog
 from sb.log.kinds import meaning
 from sb.log.search import events_at
 from sb.present.calls import call_object
-from sb.present.events import EVENT, SIGNED, EventLine, event_line, event_lines, took_text
+from sb.present.events import (
+    EVENT,
+    SIGNED,
+    EventLine,
+    call_line,
+    event_line,
+    event_lines,
+    took_text,
+)
 from sb.present.states import DANGER, State
 from sb.present.times import date_and_time
 
@@ -57,8 +66,9 @@ def event_document(event: Event, line: EventLine) -> list[Field]:
         line: the event as lists show it.
     """
     fields = [_heading(line.object), *_verdict(line), *_who(event, line)]
-    signed = {name: value for name, value in (event.payload or {}).items() if name == SIGNED}
-    others = {name: value for name, value in (event.payload or {}).items() if name != SIGNED}
+    folded = (SIGNED, "statement", "signature")
+    signed = {name: value for name, value in (event.payload or {}).items() if name in folded}
+    others = {name: value for name, value in (event.payload or {}).items() if name not in folded}
     if event.payload is None:
         fields.append(Field("Payload", "pruned"))
     elif others:
@@ -106,14 +116,18 @@ def _meaning(kind: str) -> str:
         return "unknown to this version"
 
 
-def call_document(events: Sequence[Event], run: Run | None = None) -> list[Field]:
-    """Everything about one call, from its events, oldest first, and from the run that it belongs to."""
+def call_document(log: EventLog, events: Sequence[Event]) -> list[Field]:
+    """Everything about one call, from its events, oldest first, its request and the run that it belongs to."""
     last = events[-1]
     payload: dict[str, Any] = {}
     for event in events:
         payload |= event.payload or {}
     subject, args = last.subject, payload.get("args")
     line = event_line(last, args)
+    run, call = run_of(log, subject.run_id), calls_at(log, [events[0].seq]).get(events[0].seq)
+    if call is not None and line.verdict.word == "asked":
+        shown = call_line(call)  # as lists have it: what was decided
+        line = replace(line, verdict=shown.verdict, why=shown.why)
     fields = [_heading(call_object(subject.tool_id, args)), *_verdict(line)]
     fields += [
         Field(label, value_text(payload[key]), folded=key in _LATER)
@@ -169,7 +183,7 @@ def record_document(log: EventLog, reference: str | int) -> list[Field]:
     events = list(log.events(call_id=reference))
     if not events:
         raise NotFoundError(f"nothing in the log for {reference}")
-    return call_document(events, run_of(log, events[-1].subject.run_id))
+    return call_document(log, events)
 
 
 def document_of(log: EventLog, event: Event) -> list[Field]:
@@ -177,6 +191,6 @@ def document_of(log: EventLog, event: Event) -> list[Field]:
     subject = event.subject
     if subject.call_id.startswith("call_"):
         found = log.events(run_id=subject.run_id, call_id=subject.call_id)
-        return call_document(list(found) or [event], run_of(log, subject.run_id))
+        return call_document(log, list(found) or [event])
     line = event_lines(log, [event.seq]).get(event.seq) or event_line(event)
     return event_document(event, line)

@@ -39,7 +39,7 @@ class InboxLines:
         self._with_below = True
         self._open: set[str] = set()  # keys of groups
         self._numbers: dict[str, int] = {}
-        self._outcomes: dict[str, tuple[int, str]] = {}  # by key: the place of its line, and what came of it
+        self._outcomes: dict[str, tuple[int, str, str]] = {}  # by key: place of its line, what came, its id
         self._group_at: dict[int, Group] = {}
         self._entry_at: dict[int, Waiting | Need] = {}
 
@@ -74,7 +74,7 @@ class InboxLines:
                 self._list(group.entries)
         if self._with_below:
             self._list(self._below)
-        for key, (place, _) in self._outcomes.items():
+        for key, (place, _, _) in self._outcomes.items():
             if self._numbers[key] not in self.keys:
                 self.keys.insert(min(place, len(self.keys)), self._numbers[key])
 
@@ -91,7 +91,7 @@ class InboxLines:
         """Let the line of what was decided say what came of it, until the lines are shown anew."""
         entry = next((it for it in self._entry_at.values() if it.reference == reference), None)
         if entry is not None:
-            self._outcomes[entry.key] = self.keys.index(self._numbers[entry.key]), text
+            self._outcomes[entry.key] = self.keys.index(self._numbers[entry.key]), text, reference
 
     def clear_outcomes(self) -> None:
         """Leave out what was decided."""
@@ -103,10 +103,11 @@ class InboxLines:
         """The lines of what was decided."""
         return frozenset(self._numbers[key] for key in self._outcomes) - self._entry_at.keys()
 
-    def outcome(self, number: int | None) -> str:
-        """The outcome of the decision about a line; "" where it still waits."""
-        found = (text for key, (_, text) in self._outcomes.items() if self._numbers[key] == number)
-        return next(found, "") if number in self.decided else ""
+    def outcome(self, number: int | None) -> tuple[str, str]:
+        """The outcome of the decision about a line, and the id of what was decided; "" where it still waits."""
+        known = (more for key, (_, *more) in self._outcomes.items() if self._numbers[key] == number)
+        text, reference = next(known, ("", "")) if number in self.decided else ("", "")
+        return text, reference
 
     def group(self, number: int | None) -> Group | None:
         """The group whose own line this is."""
@@ -155,7 +156,7 @@ class InboxLines:
         """The rows of lines, as far as what they are about was read; `now` in microseconds since the epoch."""
         below = {need.key: need for need in self._below}
         rows = {}
-        for key, (_, text) in self._outcomes.items():
+        for key, (_, text, _) in self._outcomes.items():
             if (number := self._numbers[key]) in self.decided:
                 rows[number] = _outcome_row(needs.get(key) or below.get(key), text)
         for number in numbers:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sb.screens.state.question import Question
 
-from sb.base.text import revealed_line
+from sb.base.text import counted, revealed_line
 from sb.base.values.frozen import frozen
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.incident_response.kill import Kill, KillScope
@@ -66,9 +66,10 @@ def _subject(log: EventLog, pointed: Pointed) -> Subject:
 
 def stopped(thrown: Thrown) -> str:
     """The message once it is done."""
-    calls = [f"{intent.tool_id} ({intent.call_id})" for intent in thrown.running[:MOST_RUNNING]]
-    more = len(thrown.running) - len(calls)
-    still = f"; still running: {', '.join(calls)}{f' and {more} more' if more else ''}" if calls else ""
+    tools = list(dict.fromkeys(intent.tool_id for intent in thrown.running))
+    more = f" and {len(tools) - MOST_RUNNING} more tools" if len(tools) > MOST_RUNNING else ""
+    calls = counted(len(thrown.running), "call")
+    still = f"; {calls} of {', '.join(tools[:MOST_RUNNING])}{more} had begun" if tools else ""
     return f"{thrown.kill.sentence}{still}"
 
 

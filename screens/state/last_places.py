@@ -19,12 +19,17 @@ class LastPlaces:
         self.saved = SavedFilters(home)
         self._read_only = read_only
         self._places = self.saved.places()
+        self._begun = dict(self._places)
         self._written = dict(self._places)
         self._told = False
 
     def of(self, place: str) -> SavedFilter:
         """The last filter and order of a place."""
         return self._places.get(place, SavedFilter())
+
+    def holds_since_start(self, place: str) -> bool:
+        """True if a filter of an earlier console is in force in a place."""
+        return self.of(place).text == self._begun.get(place, SavedFilter()).text != ""
 
     def put(self, place: str, *, text: str | None = None, sort: str | None = None) -> None:
         """Remember a filter or an order, or both."""

@@ -32,6 +32,7 @@ from sb.store.records.store import RecordStore
 if TYPE_CHECKING:
     from sb.screens.state.records import Records
 
+    from sb.kernel.authority.signing import Decider
     from sb.memory.operator_view import Overseer
 
 FILTER_HINT = "words, kind:… scope:… stack:… agent:… strength:… state:… since:7d"
@@ -175,11 +176,12 @@ def arranged(found: Found, ranking: Ranking | None, upkeep: Sequence[int] = ()) 
 
 
 _DONE = {
-    "forget": "is forgotten",
-    "recover": "is recovered",
-    "protect": "is protected",
-    "release": "is no longer protected",
-    "dismiss": "is dismissed",
+    "accept": "accepted",
+    "forget": "forgotten",
+    "recover": "recovered",
+    "protect": "protected",
+    "release": "unguarded",
+    "dismiss": "dismissed",
 }
 _TITLES = {
     "forget": "Forget",
@@ -225,7 +227,7 @@ def would_become(record: Record) -> str:
     return revealed(shorten(str(json.loads(record["fields"]).get("memory_type")), 40))
 
 
-def change(records: Records, verb: str, record: Record, by: str, reason: str) -> str:
+def change(records: Records, verb: str, record: Record, by: Decider, reason: str) -> str:
     """Do it; returns what to say.
 
     Raises:
@@ -233,17 +235,18 @@ def change(records: Records, verb: str, record: Record, by: str, reason: str) ->
     """
     uid = record["uid"]
     try:
-        if verb in ("accept", "dismiss"):
-            stack = records.stack("write", _stack_of(records, record))
-            settled = settle(stack, verb, uid, by=by, reason=reason)
-            return f"{uid} {_DONE[verb]}" if verb == DISMISS else f"saved as {settled.promoted_to}"
-        overseer = records.memory("write", by)
-        if verb == "forget":
-            overseer.forget(uid, reason)
-        elif verb == "recover":
-            overseer.recover(uid, reason)
-        else:
-            overseer.protect(uid, verb == "protect", reason)
+        with records.memory_decision(_DONE[verb], uid, by, reason):
+            if verb in ("accept", "dismiss"):
+                stack = records.stack("write", _stack_of(records, record))
+                settled = settle(stack, verb, uid, by=by.name, reason=reason)
+                return f"{uid} {_DONE[verb]}" if verb == DISMISS else f"saved as {settled.promoted_to}"
+            overseer = records.memory("write", by.name)
+            if verb == "forget":
+                overseer.forget(uid, reason)
+            elif verb == "recover":
+                overseer.recover(uid, reason)
+            else:
+                overseer.protect(uid, verb == "protect", reason)
     except ValueError as error:
         raise UsageError(str(error)) from error
     return f"{uid} {_DONE[verb]}"

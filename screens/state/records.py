@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from sb.screens.signing_agent import remote_decider, signing_socket
@@ -22,6 +22,8 @@ from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.enrolment import operators_here
 from sb.kernel.authority.keys import KeyFolder
+from sb.kernel.autonomy.levels import Levels
+from sb.kernel.autonomy.proposals import Proposals
 from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.contracts import KERNEL_SURFACE
 from sb.kernel.incident_response.kill_switch import KillSwitch
@@ -31,6 +33,7 @@ from sb.store.migrate import require_current
 
 if TYPE_CHECKING:
     from sb.entity.composition import Present
+    from sb.kernel.authority.signing import Decider
     from sb.kernel.incident_response.kill import Kill
     from sb.memory.operator_view import Overseer
     from sb.memory.quarantine.review import Quarantine
@@ -83,15 +86,16 @@ class _Deciding(NamedTuple):
     approvals: type[Approvals] = Approvals
     kill_switch: type[KillSwitch] = KillSwitch
     baselines: type[ContractBaselineStore] = ContractBaselineStore
+    proposals: type[Proposals] = Proposals
 
 
 def _deciding() -> _Deciding:
     """In a browser's tab another process decides."""
     if signing_socket() is None:
         return _Deciding()
-    from sb.screens.state.remote import RemoteApprovals, RemoteBaselines, RemoteKillSwitch
+    from sb.screens.state.remote import RemoteApprovals, RemoteBaselines, RemoteKillSwitch, RemoteProposals
 
-    return _Deciding(RemoteApprovals, RemoteKillSwitch, RemoteBaselines)
+    return _Deciding(RemoteApprovals, RemoteKillSwitch, RemoteBaselines, RemoteProposals)
 
 
 class Records:
@@ -184,6 +188,10 @@ class Records:
         dual_control = self.config.kill.dual_control
         return _deciding().kill_switch(self.log(use), self.authority(use), dual_control=dual_control)
 
+    def proposals(self, use: str) -> Proposals:
+        """The proposals of higher autonomy."""
+        return _deciding().proposals(Levels(self.log(use), self.authority(use)))
+
     def baselines(self, use: str, surface: str = KERNEL_SURFACE) -> ContractBaselineStore:
         """The approved contracts of a surface; what was added up of them is kept for each use."""
         log, place = self.log(use), (use, surface)
@@ -233,7 +241,8 @@ class Records:
             log = self.log("needs")
             if self._inbox is None or self._inbox[0] is not log:
                 self._inbox = log, InboxReader(log)
-            return self._inbox[1].waiting(contracts)
+            reader = self._inbox[1]
+            return reader.waiting(contracts, proposals=reader.proposals(self.config))
 
     def describe(self, entries: Sequence[Waiting]) -> dict[str, Need]:
         """Entries as lists show them, by key; for a screenful, not for all."""
@@ -245,6 +254,12 @@ class Records:
         from sb.memory.quarantine.review import Quarantine
 
         return Quarantine(self.memory(use).space, self.log(use), self.authority(use))
+
+    def memory_decision(self, word: str, uid: str, by: Decider, reason: str) -> AbstractContextManager[None]:
+        """Log what is decided about a memory inside; see `sb.memory.decisions.decision_about`."""
+        from sb.memory.decisions import decision_about
+
+        return decision_about(self.log("write"), self.authority("write"), word, uid, by, reason)
 
     @contextmanager
     def review(self) -> Iterator[ReviewQueue]:

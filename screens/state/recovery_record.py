@@ -352,6 +352,9 @@ def recovery_question(verb: str, item: Item, asked: Asked) -> Question:
         first = approving_first(asked.detail.people, asked.others)
         consequence = f"It is recorded as done. {first}" if verb == "compensate" else first
     looked = asked.dry_run
+    if looked and looked.ok and verb in ("approve", "undo") and shown == done and done.startswith(RESTORES):
+        facts[0] = ("Runs", done)
+        done = shown = looked.text(asked.now)  # which files come back, and how large
     no = f"the dry run says no: {looked.detail}" if verb == "undo" and looked and not looked.ok else ""
     return Question(
         _TITLES[verb],

@@ -10,6 +10,7 @@ from sb.screens.signing_agent import RemoteDecider, remote_decider, signing_sock
 from sb.errors import DeniedError
 from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.authority.signing import Decider
+from sb.kernel.autonomy.proposals import Proposal, Proposals
 from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.calls.approval import Approval, Grant
 from sb.kernel.incident_response.kill import Kill, KillScope, name_of, parse_scope
@@ -77,3 +78,12 @@ class RemoteKillSwitch(KillSwitch):
         known, target = parse_scope(str(scope), target)
         desk().decide("lift", scope=str(known), target=target, number=str(number), reason=reason)
         return self.in_force().get(name_of(known, target))
+
+
+class RemoteProposals(Proposals):
+    """The proposals of higher autonomy, which another process signs."""
+
+    def sign(self, reference: str, by: Decider, reason: str) -> Proposal:
+        found = self.get(reference)
+        desk().decide("raise", proposal=found.id, reason=reason)
+        return found

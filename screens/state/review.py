@@ -148,15 +148,17 @@ def ignored_question(items: Sequence[ReviewItem], verb: str) -> Question:
     return Question(title, some(texts, len(items)), (), _DECIDES[verb], uids)
 
 
-def settle_ignored(records: Records, verb: str, item: ReviewItem, by: str, reason: str) -> str:
+def settle_ignored(records: Records, verb: str, item: ReviewItem, by: Decider, reason: str) -> str:
     """Retire an ignored trigger or lesson, or keep it; returns what to say."""
-    memory = records.memory("write", by)
+    memory = records.memory("write", by.name)
     reminders = memory.lessons if item.record["kind"] == "lesson" else memory.triggers
+    word = "retired" if verb == "retire" else "kept"
     try:
-        reminders.retire(item.record, reason) if verb == "retire" else reminders.keep(item.record)
+        with records.memory_decision(word, item.reference, by, reason):
+            reminders.retire(item.record, reason) if verb == "retire" else reminders.keep(item.record)
     except ValueError as error:
         raise UsageError(str(error)) from error
-    return f"{item.reference} {'retired' if verb == 'retire' else 'kept'}"
+    return f"{word.capitalize()}: {shorten(str(item.record['text']), 100)}"
 
 
 def _conflicts(records: Records, use: str, name: str = "") -> AllConflicts:
@@ -210,7 +212,7 @@ def conflict_question(found: Reviewed, chosen: int | None) -> Question:
     )
 
 
-def resolve(records: Records, found: Reviewed, chosen: int | None, by: str, reason: str) -> str:
+def resolve(records: Records, found: Reviewed, chosen: int | None, by: Decider, reason: str) -> str:
     """Resolve a conflict; returns what to say.
 
     Raises:
@@ -219,8 +221,11 @@ def resolve(records: Records, found: Reviewed, chosen: int | None, by: str, reas
     item, conflict = found.item, found.conflict
     assert conflict is not None
     winner = BOTH if chosen is None else conflict.sides[chosen % len(conflict.sides)].id
+    uid = item.record["uid"] if winner in (BOTH, *_NAMES) else winner
     try:
-        _conflicts(records, "write", by).resolve(item.reference, winner, reason, lambda: by)
+        with records.memory_decision("resolved", uid, by, reason):
+            _conflicts(records, "write", by.name).resolve(item.reference, winner, reason, lambda: by.name)
     except ValueError as error:
         raise UsageError(str(error)) from error
-    return f"{item.reference} kept {_WHICH.get(winner, winner)}: by {by}"
+    sides = [shorten(side.content, 100) for side in conflict.sides]
+    return f"Kept: {' · '.join(sides) if chosen is None else sides[chosen % len(sides)]}"

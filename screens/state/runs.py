@@ -247,6 +247,8 @@ def _session_document(records: Records, log: EventLog, run: Run) -> list[Field]:
     fields = [Field(UsedRun(run).intent or " in ".join(filter(None, (run.agent, project_name(run.project)))))]
     if run.error:
         fields.append(Field("Failed", run.error, tone="danger"))
+    if run.disputed_claims:
+        fields.append(Field("Not supported by its calls", "; ".join(run.disputed_claims), tone="danger"))
     fields += [Field("Agent", run.agent), Field("Calls", ", ".join(text for text, _ in counts_text(tally)))]
     used = tokens_line(*session_cost(records.config, run.run_id))
     fields += [Field("Used", used)] if used else []

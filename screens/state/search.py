@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from sb.base.text import counted
 from sb.base.values.frozen import frozen
+from sb.kernel.calls.approval import ApprovalState
 from sb.log.event_log import EventLog
 from sb.log.search import Clause, LogFilter, search
 from sb.memory.browse import RecordFilter
@@ -58,37 +59,42 @@ class Search(ABC):
         return f"{len(found.keys):,}{more} of {found.total:,} · filter: {self.text}"
 
 
-def log_clause(text: str, now: int) -> Clause:
-    """The condition on events that a filter's text stands for; raises UsageError where it is none."""
-    return _filter(text, "LOG").log(now) if text.strip() else ("1", ())
+def log_clause(text: str, now: int, view: str = "log") -> Clause:
+    """The condition on events that a filter's text stands for in a view of Activity; raises UsageError for none."""
+    if not text.strip():
+        return "1", ()
+    from sb.operator import filters
+
+    return _filter(text, view).log(now, getattr(filters, view.upper()))
 
 
 def run_clause(text: str, now: int) -> Clause:
     """The condition on runs that a filter's text stands for; raises UsageError where it is none."""
-    return _filter(text, "RUNS").runs(now) if text.strip() else ("1", ())
+    return _filter(text, "runs").runs(now) if text.strip() else ("1", ())
 
 
 def names_state(text: str) -> bool:
     """True if a filter asks for a state of requests, also one that nobody decided."""
     return bool(text.strip()) and any(
-        it.key == "state" and not it.negated for it in _filter(text, "LOG").terms
+        it.key == "state" and not it.negated and it.value in list(ApprovalState)
+        for it in _filter(text, "decisions").terms
     )
 
 
 def names_kind(text: str) -> bool:
     """True if a filter of memories names a kind of record."""
-    return bool(text.strip()) and any(it.key == "kind" for it in _filter(text, "MEMORY").terms)
+    return bool(text.strip()) and any(it.key == "kind" for it in _filter(text, "memory").terms)
 
 
 def memory_filter(text: str, now: int) -> RecordFilter:
     """The filter of memories that a text stands for; raises UsageError where it is none."""
-    return _filter(text, "MEMORY").memory(now) if text.strip() else RecordFilter()
+    return _filter(text, "memory").memory(now) if text.strip() else RecordFilter()
 
 
 def _filter(text: str, face: str) -> Filter:
     from sb.operator import filters  # with the queue of approvals, for which the first screen need not wait
 
-    return filters.Filter.parse(text, getattr(filters, face))
+    return filters.Filter.parse(text, getattr(filters, face.upper()))
 
 
 class LogSearch(Search):
@@ -96,7 +102,7 @@ class LogSearch(Search):
 
     Args:
         over: the events among which is looked.
-        now: microseconds since the epoch, from which `since:` counts.
+        now: microseconds since the epoch, from which `since:` counts. view: of Activity, whose states count.
 
     Raises:
         UsageError: the text is no filter of the log.
@@ -104,9 +110,11 @@ class LogSearch(Search):
 
     noun = "event"
 
-    def __init__(self, text: str = "", over: type[LogFilter] = LogFilter, now: int = 0) -> None:
+    def __init__(
+        self, text: str = "", over: type[LogFilter] = LogFilter, now: int = 0, view: str = "log"
+    ) -> None:
         super().__init__(text)
-        self._wanted = over(more=log_clause(text, now))
+        self._wanted = over(more=log_clause(text, now, view))
         self._of_all = over is LogFilter
         self._everything = self._of_all and not self._wanted
 

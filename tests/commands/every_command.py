@@ -6,7 +6,7 @@ import json
 import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from sb.kernel import RunContext, SafetyClass
 from sb.kernel.contracts import ToolError, ToolErrorCode
 from sb.protocols.types import MemorySuggestion, RawEntry
 from sb.runtime import open_runtime
+from sb.runtime.parts import open_log, open_proposals
 from sb.stack import SQLiteStack
 from tests.conftest import CommandLine, Outcome, approve_tools
 from tests.hosts.install.conftest import seed
@@ -37,7 +38,7 @@ WITH_JSON = {
 BELIEF = "--agent scribe --from"
 Look = Callable[[], Any]
 
-HELD = "memory:\n  scopes: {'team:held': {personal_data: escalate, retention: 1s}}\n"
+HELD = "memory:\n  scopes: {'team:held': {personal_data: escalate, retention: 1s}}\n  signals: {expertise: true}\n"
 
 
 def documents(done: Outcome) -> list[Any]:
@@ -142,6 +143,22 @@ def decisions(sb: Session, home: Path) -> None:
     sb("workflow settle letter-7 send done --reason 'bob has it'")
     sb("recovery watch --once")
     sb("recovery list --all")
+    planned(sb, home)
+
+
+def planned(sb: Session, home: Path) -> None:
+    """A run of an agent that waits for a person, goes on, and is stopped."""
+    plan = home.parent / "plan.yaml"
+    step = "{tool: files.write, ask: why, args: {path: plan.txt, content: x}}"
+    plan.write_text(f"agent: clerk\nsteps: [{step}]\n", encoding="utf-8")
+    sb(f"agent run plan --plan {plan} --dry-run")
+    run = sb(f"agent run plan --plan {plan}", 4)["workflow_id"]
+    sb("agent list")
+    sb(f"agent show {run}")
+    waiting = sb.ids("approvals list")[0]
+    sb(f"approvals approve {waiting} --reason fine")
+    sb(f"agent resume {run}")
+    sb(f"agent stop {run} --reason over")
 
 
 def reversals(sb: Session) -> None:
@@ -203,6 +220,11 @@ def checks(sb: Session, folder: Path) -> None:
     captured = sb.ids("replay list", "run_id")
     sb(f"replay run {captured[0]}", 0, 1)
     sb(f"replay diff {captured[0]} {captured[0]}")
+    sb(f"outcome accept {captured[0]} --workflow files")
+    sb(f"outcome reject {captured[0]} --reason 'the wrong folder'")
+    sb("outcome list")
+    sb(f"outcome show {captured[0]}")
+    sb("tokenomics report")
     sb(f"replay delete {captured[0]} --yes")
     sb("harness audit --only HA-01 --write-baseline audit.json", 0, 1, 2)
     sb("harness audit --only HA-01 --live --baseline audit.json", 0, 1, 2)
@@ -269,10 +291,27 @@ def stops(sb: Session) -> None:
     sb("kill agent:scribe --lift --reason mended")
 
 
+def levels(sb: Session) -> None:
+    """Autonomy that fell, and is signed back."""
+    with closing(open_log(current_config())) as log, log.write() as write:
+        levels = open_proposals(current_config(), log).levels
+        levels.fall(write, "scribe", "", "files.write", "", "it was denied", safety=False)
+    sb("autonomy show")
+    proposal = sb.ids("autonomy proposals --agent scribe")[0]
+    sb("autonomy proposals --all")
+    sb(f"autonomy sign {proposal[:9]} --as ana --reason 'a rule was wrong'")
+    sb("autonomy sign prop_0000 --as ana --reason x", 1)
+    sb("autonomy freeze scribe files.write --reason 'an audit'")
+    sb("autonomy unfreeze scribe files.write --as ana --reason over")
+    sb("autonomy evaluate scribe 0.9 --as ana --reason 'CI run 812'")
+    sb("autonomy history")
+
+
 def people(sb: Session, folder: Path) -> None:
     sb("operator init ana --no-passphrase --yes")
     sb("operator add ben --no-passphrase --as ana --reason two")
     sb("operator list")
+    levels(sb)
     policy = folder / "policy.yaml"
     policy.write_text("organization: Example\nversion: 1\nsettings: {safety_mode: safe}\n", encoding="utf-8")
     sb(f"config sign {policy} --as ana")
@@ -315,6 +354,8 @@ def memories(sb: Session) -> None:
     side = sb(f"memory conflicts show {conflict}")["sides"][0]["id"]
     sb(f"memory conflicts resolve {conflict} {side} --reason asked")
     sb(f"memory conflicts revert {conflict} --reason rumour")
+    for view in ("list", "show expertise", "log"):
+        sb(f"memory signals {view}")
     sb("memory fading")
     sb("memory knows scribe 'which database'")
     base = sb("memory remember 'the vendor answers on Fridays' --agent scribe --force")["id"]

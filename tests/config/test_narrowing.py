@@ -93,6 +93,7 @@ VALUES: Mapping[str, st.SearchStrategy[Any]] = {
     "approvals.dual_control": lists("shop.*", "files.write"),
     **{f"irreversibility.{name}": CEILINGS for name in ("money", "comms", "commitments", "exposure", "regulatory")},
     "kill.dual_control": one_of("true", "false"),
+    "autonomy.mode": one_of(*ENFORCEMENTS),
     "budget.session_cost_usd": one_of(0.5, 5, 1_000_000_000),
     "budget.daily_cost_usd": one_of(0.5, 5, 1_000_000_000),
     "console.lock_after_min": one_of(0, 5, 15),
@@ -120,6 +121,7 @@ VALUES: Mapping[str, st.SearchStrategy[Any]] = {
     "memory.planning_floor": one_of("0", "0.6", "1"),
     "memory.interference": one_of("0", "3", "20"),
     "memory.spreading": one_of("0", "0.3", "1"),
+    "memory.signals": one_of("{affect: true}", "{affect: false, phi: true}"),
     "memory.salience": one_of("{trust: 4}"),
     "memory.scopes": st.dictionaries(
         one_of("*", "project:*", "*:a", "p*:a", "project:a", "global"),
@@ -212,6 +214,7 @@ def no_more_of_memory(before: Scopes, after: Scopes) -> bool:
 NO_WIDER: Mapping[str, Before] = {
     "durability": ordered(*DURABILITIES),
     "contract_enforcement": ordered(*ENFORCEMENTS),
+    "autonomy.mode": ordered(*ENFORCEMENTS),
     "reversibility": ordered(*ENFORCEMENTS),
     "safety_mode": ordered(*SAFETY_MODES),
     "agent_charters": ordered(*ENFORCEMENTS),

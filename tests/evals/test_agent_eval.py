@@ -397,3 +397,21 @@ def test_a_run_of_the_log_is_graded(sb: CommandLine) -> None:
     assert [call["tool"] for call in graded.json["cases"][0]["attempts"][0]["calls"]] == ["files.list"]
     missing = sb("agent", "eval", "looks.yaml", "--from-run", "run_ffffff")
     assert (missing.code, "no run" in missing.err) == (2, True)
+
+
+def test_a_person_records_on_the_run_whether_the_eval_holds(sb: CommandLine) -> None:
+    with open_runtime() as runtime, runtime.run("clerk", "look") as ctx:
+        runtime.executor.execute(ctx, "files.list", {"path": "."})
+    grounded = []
+    for tool, code in (("files.list", 0), ("files.read", 1), ("files.list", 0)):
+        suite = (
+            f"version: 1\ncases:\n- {{id: looks, input: look, trajectory: {{steps: [{{tool: {tool}}}]}}}}\n"
+        )
+        Path("looks.yaml").write_text(suite, encoding="utf-8")
+        assert sb("agent", "eval", "looks.yaml", "--from-run", ctx.run_id).code == code
+        grounded.append(sb("outcome", "show", ctx.run_id, "--json").json["grounded"])
+        assert sb("agent", "eval", "looks.yaml", "--from-run", ctx.run_id, "--ground").code == code
+        grounded.append(sb("outcome", "show", ctx.run_id, "--json").json["grounded"])
+    assert grounded == [None, True, True, False, False, True]
+    part = sb("agent", "eval", "looks.yaml", "--from-run", ctx.run_id, "--ground", "-k", "looks")
+    assert (part.code, "--ground needs" in part.err) == (2, True)

@@ -17,9 +17,9 @@ from sb.kernel.harness_audit import AuditReport
 from sb.runtime import open_runtime
 from sb.store import driver
 from tests.conftest import CommandLine
-from tests.harness.conftest import run_audit
+from tests.harness.conftest import BROKEN, breaks, run_audit
 
-# A control that passes, two that are partial (a P1 and a P0), one that fails (P0).
+# A control that passes, two that are partial (a P1 and a P0), one that fails (P0) where it is broken.
 PASSES, PARTIAL_P1, PARTIAL_P0, FAILS = "HA-12", "HA-28", "HA-02", "HA-26"
 TWICE = '{"id": "HA-12", "title": "", "status": "pass"}'
 
@@ -37,10 +37,13 @@ TWICE = '{"id": "HA-12", "title": "", "status": "pass"}'
         (["--only", FAILS, "--fail-under", "1"], 2),
         (["--explain", FAILS], 2),
         (["--outcome", "tool-controlled"], 0),
-        (["--outcome", "validated"], 2),
+        (["--outcome", "reversible"], 2),
     ],
 )
-def test_exit_codes(sb: CommandLine, arguments: list[str], code: int) -> None:
+def test_exit_codes(
+    sb: CommandLine, monkeypatch: pytest.MonkeyPatch, arguments: list[str], code: int
+) -> None:
+    breaks(monkeypatch)
     assert sb("harness", "audit", *arguments).code == code
 
 
@@ -100,8 +103,8 @@ def test_the_document_has_what_programs_need(audited: subprocess.CompletedProces
     control = next(item for item in document["controls"] if item["id"] == PASSES)
     assert control["ref"] == 16
     assert all(check["ok"] and check["observed"] for check in control["checks"])
-    unbuilt = next(item for item in document["controls"] if item["id"] == FAILS)
-    assert (unbuilt["status"], unbuilt["reason"]) == ("fail", "not built: sb.agent")
+    unbuilt = next(item for item in document["controls"] if item["id"] == PARTIAL_P1)
+    assert (unbuilt["status"], unbuilt["reason"]) == ("partial", "not built: sb.memory.consolidation")
 
 
 def test_the_scorecard_says_the_verdict_what_does_not_pass_and_what_to_mend_first(
@@ -111,7 +114,8 @@ def test_the_scorecard_says_the_verdict_what_does_not_pass_and_what_to_mend_firs
     assert " pass · " in lines[0]
     assert "BLOCKED by " in lines[0]
     assert any(line.startswith("III  Tool-controlled") and "✓ ✓ ✓" in line for line in lines)
-    assert any(line.startswith("HA-26 P0 fail") and "not built: sb.agent" in line for line in lines)
+    assert any(line.startswith("HA-26 P0 fail") for line in lines)
+    assert any(line.startswith("HA-28 P1 partial") and "not built: sb.memory" in line for line in lines)
     assert lines[-1].startswith("mend first: HA-")
 
 
@@ -123,7 +127,10 @@ def test_a_passing_selection_prints_the_verdict_and_its_outcome_alone(sb: Comman
     ]
 
 
-def test_explain_shows_question_checks_evidence_and_what_would_flip_it(sb: CommandLine) -> None:
+def test_explain_shows_question_checks_evidence_and_what_would_flip_it(
+    sb: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    breaks(monkeypatch)
     out = sb("harness", "audit", "--explain", PARTIAL_P0).out
     assert "Is what goes into a prompt exactly what was stored, within its scope?" in out
     assert "ok      deny  scope: A pack of another scope is absent." in out
@@ -146,7 +153,7 @@ def test_an_outcome_is_named_by_its_number_too(sb: CommandLine) -> None:
 @pytest.fixture(scope="module")
 def report() -> str:
     """This version's report on a control that passes and of one that fails."""
-    return run_audit("--json", "--only", PASSES, "--only", FAILS).stdout.decode()
+    return run_audit("--json", "--only", PASSES, "--only", FAILS, **BROKEN).stdout.decode()
 
 
 def earlier(report: str, path: Path, **changes: Any) -> Path:
@@ -160,8 +167,9 @@ def earlier(report: str, path: Path, **changes: Any) -> Path:
 
 
 def test_diff_says_what_regressed_what_was_fixed_and_what_cannot_be_compared(
-    report: str, sb: CommandLine, tmp_path: Path
+    report: str, sb: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    breaks(monkeypatch)
     before = earlier(
         report, tmp_path / "before.json", HA_12="fail", HA_26="pass", version="0.0.9", catalogue=0
     )
@@ -260,7 +268,8 @@ def test_the_verdict_holds_when_nobody_reads_the_output(option: str) -> None:
     os.close(reading)
     command = [sys.executable, "-m", "sb", "harness", "audit", "--only", FAILS, option]
     with os.fdopen(writing, "wb") as stdout:
-        done = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, check=False)
+        environment = {**os.environ, **BROKEN}
+        done = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, env=environment, check=False)
     assert (done.returncode, done.stderr) == (2, b"")
 
 

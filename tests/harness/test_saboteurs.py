@@ -17,6 +17,7 @@ import tests.harness.saboteurs_credentials  # noqa: F401 - alike
 import tests.harness.saboteurs_evals  # noqa: F401 - alike
 import tests.harness.saboteurs_judgement  # noqa: F401 - alike
 import tests.harness.saboteurs_memory  # noqa: F401 - registers its saboteurs
+import tests.harness.saboteurs_planning  # noqa: F401 - alike
 import tests.harness.saboteurs_privacy  # noqa: F401 - alike
 import tests.harness.saboteurs_reading  # noqa: F401 - alike
 import tests.harness.saboteurs_refusing  # noqa: F401 - alike
@@ -41,6 +42,7 @@ NEEDED_BY = {
     "what_a_memory_rests_on_is_not_kept": {"HA-05", "HA-37"},
     "derivations_are_not_related": {"HA-05", "HA-38"},
     "unsigned_decisions_count": {"HA-36"},
+    "the_end_of_a_run_is_not_recorded": {"HA-34"},
     "matchers_are_not_asked": {"HA-37"},
     "nothing_is_worse_than_before": {"HA-37"},
 }

@@ -18,7 +18,8 @@ from sb.kernel.authority.signing import Label
 from sb.log.event_log import EventLog
 from sb.log.search import seqs_of
 from sb.operator.attention.inbox import InboxReader
-from sb.operator.filters import INBOX, KEYS, LOG, Filter, filter_of
+from sb.operator.event_states import LOG
+from sb.operator.filters import INBOX, KEYS, Filter, filter_of
 from sb.runtime import Runtime, open_runtime
 from sb.store.database import open_database
 from tests.conftest import CommandLine, approve_tools
@@ -149,7 +150,7 @@ def test_what_waits_that_fits(runtime: Runtime, asked: dict[str, str], text: str
         ("state:aproved", 'did you mean "approved"'),
         ('by:"ada', "a quote is not closed"),
         ('by:ada"x"', "half quoted"),
-        ("state:quarantine", 'did you mean "quarantined"'),
+        ("state:quarantind", 'did you mean "quarantined"'),
         ("https://x.example", "no key 'https'"),
         ("x" * 1001, "more than 1,000"),
     ],

@@ -66,6 +66,7 @@ class Console:
         *,
         read_only: bool = False,
         every_s: float = 0.05,
+        notifications: bool = False,
     ) -> None:
         self.app = ConsoleApp(self.records, read_only=read_only, look_every_s=every_s)
 
@@ -73,7 +74,8 @@ class Console:
         self._heard_to = 0
 
         async def run() -> None:
-            async with self.app.run_test(size=size, message_hook=self._hear) as pilot:
+            test = self.app.run_test(size=size, notifications=notifications, message_hook=self._hear)
+            async with test as pilot:
                 await self.until(pilot, self._looked)
                 await script(pilot)
                 self.app.exit()  # as a person does: the pilot takes away the widgets while the clock ticks

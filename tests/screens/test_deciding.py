@@ -21,7 +21,7 @@ from sb.kernel.execution.executor import ToolExecutor
 from tests.conftest import CommandLine
 from tests.kernel.approvals.test_grants_and_watching import AskAlways
 from tests.screens.conftest import Agents, Console
-from tests.screens.steps import give
+from tests.screens.steps import ask, dialog, give
 
 ADA = Label("ada")
 PASSPHRASE = "correct horse battery"
@@ -59,6 +59,29 @@ def test_the_inbox_and_the_contracts_look_as_they_did(agents: Agents, console: C
         await console.looks(pilot, "contracts")
 
     console(script)
+
+
+def test_no_message_of_the_last_decision_lies_over_the_dialog_of_the_next(
+    agents: Agents, console: Console
+) -> None:
+    agents.pay("bob")
+
+    async def script(pilot: Pilot[None]) -> None:
+        console.app.notify("Denied: bank.pay to=eve. " * 20, timeout=600)
+        await console.shows(pilot, "Denied:")
+        await ask(console, pilot, "d")
+        assert "enter goes on" in dialog(console)
+        assert "Denied:" not in dialog(console)
+        console.app.notify("the database is gone", severity="error", timeout=600)
+        await console.shows(pilot, "the database is gone")  # what failed is said over a dialog too
+        await console.press(pilot, "escape")
+        await console.shows(pilot, "Denied:")
+        await ask(console, pilot, "d")
+        await give(console, pilot, "a wrong bill")
+        await console.press(pilot, "y")
+        await console.until(pilot, lambda: "to=eve" not in console.text())  # it was older than this outcome
+
+    console(script, notifications=True)
 
 
 def test_a_call_is_approved_with_a_reason_and_then_runs(agents: Agents, console: Console) -> None:
@@ -325,7 +348,7 @@ def test_what_is_left_counts_down_and_what_is_overdue_says_so(agents: Agents, co
         assert "waiting: asked just now, lapses in 4h" in console.squeezed()
         agents.clock.time += 3600
         console.app.section.tick()  # type: ignore[union-attr]
-        await console.until(pilot, lambda: "overdue: asked 1h ago, lapses in 3h" in console.squeezed())
+        await console.until(pilot, lambda: "due 30m ago, lapses in 3h" in console.squeezed())
         agents.clock.time += 4 * 3600
         console.app.section.tick()  # type: ignore[union-attr]
         await console.until(pilot, lambda: "State expired" in console.squeezed())

@@ -191,6 +191,9 @@ def test_a_conflict_of_memories_shows_who_says_what_and_is_resolved(
     console(script, (120, 36))
     assert sorted(hit.content for hit in ada.search("staging port")) == sorted(expected)
     assert not ada.conflicts()
+    (event,) = agents.runtime.log.events(kind="memory.resolved")
+    assert (event.payload or {})["reason"] == "it was measured"
+    assert not any(text in str(event) for text in (NEWER, OLDER))  # what is erased must be nowhere
 
 
 def test_suggestions_are_accepted_and_dismissed_and_others_are_not(agents: Agents, console: Console) -> None:

@@ -95,7 +95,7 @@ def test_filter_and_order_of_a_place_are_there_after_a_restart(
     async def script(pilot: Pilot[None]) -> None:
         await type_filter(console, pilot, "agent:clerk")
         assert "Needs you 1" in console.text()
-        assert "agent:clerk hides 1" in console.text()
+        assert "the filter hides 1 of what needs you: esc shows all" in console.text()
         await console.visit(pilot, "agents")
         await console.press(pilot, "s")
         await console.visit(pilot, "changes")
@@ -106,7 +106,7 @@ def test_filter_and_order_of_a_place_are_there_after_a_restart(
     console(script)
 
     async def again(pilot: Pilot[None]) -> None:
-        await console.shows(pilot, "agent:clerk hides 1")
+        await console.shows(pilot, "the filter hides 1 of what needs you: esc shows all")
         await console.visit(pilot, "agents")
         await console.shows(pilot, "most refused")
 
@@ -124,10 +124,11 @@ def test_the_last_filters_hold_at_the_next_start(
     saved.keep_place("runs", SavedFilter("colour:red"))
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.shows(pilot, "filter: agent:clerk hides 1")
+        await console.shows(pilot, "the filter hides 1 of what needs you: esc shows all")
         assert "to=eve" not in console.text()
         await console.visit(pilot, "changes")
         await console.shows(pilot, "filter: -agent:courier · all")
+        await console.shows(pilot, "filtered since the last start: esc shows all")
         assert "no way back from here" in console.text()
         await console.visit(pilot, "runs")
         await console.shows(pilot, "no key 'colour'")
@@ -136,6 +137,12 @@ def test_the_last_filters_hold_at_the_next_start(
         await console.visit(pilot, "inbox")
         await console.press(pilot, "escape")
         await console.shows(pilot, "Needs you 2")
+        assert "hides" not in console.text()
+        await console.visit(pilot, "changes")
+        await console.press(pilot, "escape")
+        await console.until(pilot, lambda: "since the last start" not in console.text())
+        await type_filter(console, pilot, "eve")
+        assert "since the last start" not in console.text()
 
     console(script)
     assert saved.places()["inbox"] == saved.places()["runs"] == SavedFilter()

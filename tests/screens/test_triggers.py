@@ -47,6 +47,11 @@ def test_trigger_is_snoozed_and_retired_by_keys(agents: Agents, console: Console
             await console.press(pilot, "x")
             await answer(console, pilot, TriggersScreen)
             await console.until(pilot, lambda: brain.trigger_show(made).status == "retired")
+            await console.visit(pilot, "decisions")
+            for shown in ("retired", "snoozed", "read the runbook", "local:root", "not needed"):
+                await console.shows(pilot, shown)
+            await console.press(pilot, "slash", *"state:snoozed", "enter")
+            await console.shows(pilot, "1 · filter: state:snoozed")
 
         console(script)
 

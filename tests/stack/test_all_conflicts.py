@@ -20,15 +20,15 @@ def actor() -> str:
 @pytest.fixture
 def copy(tmp_path: Path) -> Copy:
     """A stack whose note says something else in another copy, beside two memories that contradict each other."""
-    one, other = Copy(tmp_path / "one.db"), Copy(tmp_path / "other.db")
-    uid = one.note("deploy on Mondays")
-    one.with_remote(other).sync()
-    one.edit(uid, content="deploy on Wednesdays")
+    local, other = Copy(tmp_path / "local.db"), Copy(tmp_path / "other.db")
+    uid = local.note("deploy on Mondays")
+    local.with_remote(other).sync()
+    local.edit(uid, content="deploy on Wednesdays")
     other.edit(uid, content="deploy on Fridays")
-    assert one.with_remote(other).sync().conflicts == 1
+    assert local.with_remote(other).sync().conflicts == 1
     for agent, month in (("ada", "May"), ("eve", "June")):
-        Brain(agent, database=one.database, config=one.config).remember(f"The deadline is in {month}")
-    return one
+        Brain(agent, database=local.database, config=local.config).remember(f"The deadline is in {month}")
+    return local
 
 
 def test_conflicts_of_both_kinds_are_listed_shown_and_resolved_by_their_ids(copy: Copy) -> None:

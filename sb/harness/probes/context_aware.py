@@ -17,6 +17,7 @@ from sb.contracts.envelopes import ContextEnvelope
 from sb.decisions.resolver import DecisionResolver, DecisionSpec
 from sb.errors import SBError
 from sb.harness.harness import Harness
+from sb.harness.probes.planning import compiled_prompt
 from sb.kernel.harness_audit import Check
 
 DECISION = "support.context.injection.v1"
@@ -48,6 +49,7 @@ def context_compiler(h: Harness) -> Iterator[Check]:
     ok = again == first and first not in changed
     evidence = f"equal for the same input {again == first}, for a byte changed {first in changed}"
     yield Check("hash", ok, f"InjectionPlan.manifest_hash: {evidence}")
+    yield from compiled_prompt()
 
 
 def _plan(

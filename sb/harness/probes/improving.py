@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from sb.harness.harness import Harness, saw
 from sb.harness.probes.beliefs import confidence
+from sb.harness.probes.earned import signed_levels
 from sb.harness.probes.failures import refusal
 from sb.harness.probes.judgement import promotion
 from sb.harness.probes.offline_evals import evaluated_changes
@@ -138,3 +139,4 @@ def continuous_improvement(h: Harness) -> Iterator[Check]:
         yield confidence(runtime)
     yield from evaluated_changes(h)
     yield from promotion(h)
+    yield from signed_levels(h)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 
+from sb.errors import DeniedError, NotFoundError
 from sb.harness.harness import Harness
+from sb.kernel.agent_charter.charter import UNSTATED
+from sb.kernel.authority.signing import Label
 from sb.kernel.autonomy.scoring import (
     AutonomyCaps,
     AutonomyDecision,
@@ -18,10 +22,13 @@ from sb.kernel.autonomy.scoring import (
 from sb.kernel.autonomy.state import AutonomyState
 from sb.kernel.business_metrics import BusinessMetrics, BusinessOutcome, BusinessReport
 from sb.kernel.harness_audit import Check
+from sb.kernel.outcomes import Judgements, Outcomes, record_grounded, report_outcomes
+from sb.kernel.outcomes.reporting import Grouping
 from sb.kernel.reversibility.contracts import ReversalClass
 from sb.kernel.tokenomics.ledger import TokenomicsLedger
 from sb.kernel.tokenomics.outcomes import CostBreakdown, OutcomeRecord
 from sb.kernel.tokenomics.report import TokenomicsReport
+from sb.runtime.parts import open_authority
 
 _SEVEN = ("evidence_confidence", "policy_confidence", "eval_score", "tool_reliability", "reversibility")
 _SPENT = ("task_risk", "user_impact")
@@ -107,6 +114,34 @@ def trusted_outcomes(h: Harness) -> Iterator[Check]:
             yield Check("untrusted", found == 0, f"TokenomicsLedger.report: {found} trusted of {known}")
 
 
+def intents(h: Harness) -> Iterator[Check]:
+    """HA-23."""
+    with h.open() as runtime:
+        stated, unstated = h.context("clerk", intent="refund"), h.context("clerk")
+        for ctx in (stated, unstated):
+            with runtime.executor.run(ctx):
+                pass
+        log, outcomes = runtime.log, Outcomes(runtime.log)
+        outcomes.read()
+        on_log = next(str((event.payload or {}).get("intent")) for event in log.events(run_id=stated.run_id))
+        records = {it.run_id: it.record(None) for it in outcomes.of([stated.run_id, unstated.run_id])}
+        found = records[stated.run_id].intent
+        seen = f"kernel.run.started: {on_log}; Outcome.record: {found}"
+        yield Check("recorded", on_log == found == "refund", seen)
+        fallback = records[unstated.run_id].intent
+        yield Check("fallback", fallback == UNSTATED, f"Outcome.record without an intent: {fallback}")
+        groups = {
+            it.name: it.report.outcomes for it in report_outcomes(log, outcomes, {}, Grouping.INTENT).groups
+        }
+        yield Check("grouped", groups == {"refund": 1, UNSTATED: 1}, f"report_outcomes by intent: {groups}")
+        try:
+            log.append("shop.nobody_registered", {})
+            seen = "written"
+        except NotFoundError as error:
+            seen = error.kind
+        yield Check("unregistered", seen == "not_found", f"EventLog.append of an unregistered key: {seen}")
+
+
 def business(h: Harness) -> Iterator[Check]:
     """HA-34."""
     metrics = BusinessMetrics()
@@ -137,6 +172,33 @@ def business(h: Harness) -> Iterator[Check]:
     report = _report(_TRUSTED)
     ratios = (report.retry_token_ratio, report.eval_overhead_ratio, report.cache_hit_rate)
     yield Check("ratios", ratios == (0.05, 0.2, 0.25), f"TokenomicsReport: {ratios}")
+    yield from _on_record(h)
+
+
+def _on_record(h: Harness) -> Iterator[Check]:
+    """Two runs of which a person accepts one, and its agent the other."""
+    with h.open() as runtime:
+        h.tool(runtime, "shop.find", lambda: 1)
+        runs = [h.context("clerk", intent="refund") for _ in range(2)]
+        for ctx in runs:
+            with runtime.executor.run(ctx):
+                runtime.executor.execute(ctx, "shop.find", {})
+                ctx.budget.spend(cost_usd_cents=2)
+        log = runtime.log
+        outcomes = Outcomes(log)
+        judgements = Judgements(log, open_authority(runtime.config, log))
+        record_grounded(log, runs[0].run_id, grounded=True, source="probe")
+        judgements.judge(runs[0].run_id, Label("ada"), accepted=True)
+        with suppress(DeniedError):
+            judgements.judge(runs[1].run_id, Label("clerk"), accepted=True)
+        standing = judgements.standing()
+        seen = f"Judgements.judge by the run's agent: {'counts' if runs[1].run_id in standing else 'refused'}"
+        yield Check("own", [*standing] == [runs[0].run_id], seen)
+        outcomes.read()
+        report = report_outcomes(log, outcomes, standing).whole.report
+        each = report.cost_per_trusted_outcome_cents
+        seen = f"report_outcomes: {report.outcomes} runs, {report.trusted} trusted at {each} cents"
+        yield Check("recorded", (report.outcomes, report.trusted, each) == (2, 1, 4), seen)
 
 
 def _all(value: float) -> AutonomySignals:

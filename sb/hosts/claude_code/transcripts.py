@@ -19,13 +19,14 @@ from sb.hosts.transcripts import (
     Reply,
     Session,
     TranscriptReader,
-    Used,
     blocks,
+    dollars,
     find_transcripts,
     seconds,
     tokens,
     written,
 )
+from sb.kernel.review.session_usage import Used
 from sb.kernel.review.usage import Tokens
 
 if TYPE_CHECKING:
@@ -71,15 +72,21 @@ class ClaudeCodeReader(TranscriptReader):
                 yield CallEnded(text(block, "tool_use_id"), block.get("is_error") is not True)
         yield from _texts(record, message, at)
         usage = table(message, "usage")
+        written_for = table(usage, "cache_creation")
+        hour, minutes = (tokens(written_for.get(f"ephemeral_{time}_input_tokens")) for time in ("1h", "5m"))
+        if usage.get("cache_creation_input_tokens") is not None:
+            minutes = max(tokens(usage["cache_creation_input_tokens"]) - hour, 0)
         used = Tokens(
             tokens(usage.get("input_tokens")),
             tokens(usage.get("output_tokens")),
             tokens(usage.get("cache_read_input_tokens")),
-            tokens(usage.get("cache_creation_input_tokens")),
+            minutes,
+            hour,
         )
         if record.get("type") == "assistant" and used:
             session.note(model=text(message, "model"))
-            yield Used(text(message, "id") or text(record, "uuid"), text(message, "model"), used)
+            key, model = text(message, "id") or text(record, "uuid"), text(message, "model")
+            yield Used(key, model, used, at, dollars(record.get("costUSD")))
 
 
 def _texts(record: dict[str, Any], message: dict[str, Any], at: float | None) -> Iterator[Item]:

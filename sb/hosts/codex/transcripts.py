@@ -21,12 +21,12 @@ from sb.hosts.transcripts import (
     Reply,
     Session,
     TranscriptReader,
-    Used,
     find_transcripts,
     seconds,
     tokens,
     written,
 )
+from sb.kernel.review.session_usage import Used
 from sb.kernel.review.usage import Tokens
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class CodexReader(TranscriptReader):
         elif kind == "event_msg" and payload.get("type") == "token_count":
             used = _sum(table(table(payload, "info"), "total_token_usage"))
             if used:
-                yield Used("", session.model, used)
+                yield Used("", session.model, used, at)
 
 
 def _is_rollout(path: Path) -> bool:

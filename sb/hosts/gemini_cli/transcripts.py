@@ -18,7 +18,6 @@ from sb.hosts.transcripts import (
     Reply,
     Session,
     TranscriptReader,
-    Used,
     blocks,
     find_transcripts,
     first_line,
@@ -26,6 +25,7 @@ from sb.hosts.transcripts import (
     tokens,
     written,
 )
+from sb.kernel.review.session_usage import Used
 from sb.kernel.review.usage import Tokens
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _message(message: dict[str, Any], session: Session) -> Iterator[Item]:
         cached,
     )
     if counts:
-        yield Used(text(message, "id") or str(at), text(message, "model"), counts)
+        yield Used(text(message, "id") or str(at), text(message, "model"), counts, at)
 
 
 READER = GeminiReader()

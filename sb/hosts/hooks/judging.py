@@ -9,7 +9,7 @@ from typing import Any
 
 from sb.base.secrets.redaction import one_line
 from sb.config import Config
-from sb.config.guards import MARK, OFF, QUARANTINE, REFUSE
+from sb.config.guards import MARK, OFF, QUARANTINE, REFUSE, TELL
 from sb.errors import SBError
 from sb.hosts.hooks.adapter import Adapter
 from sb.hosts.hooks.calls.translation import unshowable
@@ -86,9 +86,15 @@ def _handled(session: HookSession) -> HookVerdict:
     messages.append(_learned(session))
     if event.moment in _TURN_OVER:
         reports.give_up()
-    if event.moment is Moment.STOP and event.text and session.config.output_gate.messages != OFF:
-        return _gated_message(session)
+    if event.moment is Moment.STOP and event.text:
+        verdict = _last_message(session)
+        if verdict != HookVerdict():
+            return verdict
     if event.moment is Moment.PROMPT:
+        if session.config.hooks.claims == TELL:
+            from sb.hosts.hooks.guards.claiming import untold
+
+            messages.append(untold(session))
         session.calls.begin_turn(session.run)
         if session.confines:  # calls that were interrupted have been given up
             pending = bool(session.calls.unreported(session.run.run_id))
@@ -133,6 +139,22 @@ def _remembered(session: HookSession) -> HookVerdict:
             reason=f"memory: {_brief(str(error) if known else f'{type(error).__name__}: {error}')}"
         )
     return HookVerdict()
+
+
+def _last_message(session: HookSession) -> HookVerdict:
+    """Look at the last message of a turn: at what it discloses, and at what it claims."""
+    verdict = HookVerdict()
+    if session.config.output_gate.messages != OFF:
+        verdict = _gated_message(session)
+    if (
+        verdict.decision is Decision.NONE
+        and session.config.hooks.claims != OFF
+        and not session.event.agent_id
+    ):
+        from sb.hosts.hooks.guards.claiming import judge_claims
+
+        return judge_claims(session)
+    return verdict
 
 
 def _gated_message(session: HookSession) -> HookVerdict:

@@ -11,7 +11,9 @@ from sb.base.repository import project_folder
 from sb.hosts.hooks.event import HookEvent
 from sb.hosts.hooks.guards.remotes import remotes_of
 from sb.hosts.identity import run_id_of, session_token
-from sb.kernel.run_context import INTENT_UNSTATED, RunContext
+from sb.kernel.run_context import CONTINUES, INTENT_UNSTATED, RunContext
+
+_CONTINUED = ("resume", "fork")  # why a session starts that has calls under another id
 
 
 def project_of(cwd: str) -> str:
@@ -38,6 +40,7 @@ def context_of(event: HookEvent) -> RunContext:
             "subagent": event.agent_id,
             "remotes": remotes_of(event.cwd),
             INTENT_UNSTATED: True,
+            CONTINUES: event.note if event.note in _CONTINUED else "",
         },
     )
     ctx.run_id = run_id_of(event.host, event.session_id)

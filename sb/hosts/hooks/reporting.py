@@ -15,10 +15,13 @@ from sb.hosts.hooks.session import HookSession
 from sb.kernel.calls.host_questions import ASKED_BY
 from sb.kernel.calls.intents import Intent
 from sb.kernel.execution.external import Report
+from sb.kernel.review.claimed import PRINTED, printed
 from sb.tools.hosted.contracts import KEPT, KEPT_IN_PART, KEPT_NETWORK
 from sb.tools.hosted.files import SESSION
 
 MOST_SHOWN = 4_000  # characters of what a call gave that are put on record
+MOST_MASKED = 16_000  # more than any secret that would reach into the end that is put on record
+MOST_PRINTED = 600  # of the end of what a command line gave, where only that is
 
 
 class Reports:
@@ -71,6 +74,8 @@ class Reports:
             if self._goes_on(native, pending, args):
                 return
             report = report_of(native, pending, args, self._files)
+            if isinstance(report.value, dict) and not secret and (ends := _ends(native.response)):
+                report = report._replace(value=report.value | {PRINTED: ends})
             self._calls.report(self._run, pending.tool_id, args, report, **named)
             return
         args, value = governed.args, WITHHELD if secret else _shown(native.response)
@@ -166,4 +171,9 @@ def _shown(response: Any) -> Any:
     begins = canonical_bytes(redact(response))[
         :MOST_SHOWN
     ]  # masked first: half a secret would not be recognised
-    return {"begins": begins.decode(errors="replace"), "bytes": len(encoded)}
+    return {"begins": begins.decode(errors="replace"), "bytes": len(encoded), "ends": _ends(response)}
+
+
+def _ends(response: Any) -> str:
+    """The end of what a call gave, where it says how the call went: masked before it is cut."""
+    return str(redact(printed(response, most=MOST_MASKED)))[-MOST_PRINTED:].strip()

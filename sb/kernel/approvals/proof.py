@@ -59,7 +59,7 @@ def approvers(log: EventLog, authority: Authority, approval: Approval, displayed
     reason = ""
     for event in events:
         if event.kind == APPROVAL_APPROVED:
-            name, statement = _signatory(authority, event, "approve", binding)
+            name, statement = signatory(authority, event, "approve", binding)
             _compare(statement.get(SHOWN), displayed)
             refuse_requester(name, approval.agent, request)
             names.append(name)
@@ -89,7 +89,7 @@ def confirm_grant(log: EventLog, authority: Authority, grant: Grant) -> None:
     _first(events, GRANT_MADE, binding)
     if over(log, grant.id, events[0].at, grant.expires_at, people=True):
         raise DeniedError("it has expired")
-    name, statement = _signatory(authority, events[0], "grant", binding)
+    name, statement = signatory(authority, events[0], "grant", binding)
     refuse_requester(name, grant.agent, {})
     if (grant.made_by, grant.reason) != (name, statement.get("reason")):
         raise DeniedError("who made it, or why, is not what the log says", "sb log verify")
@@ -108,7 +108,7 @@ def _first(events: list[Event], kind: str, binding: dict[str, Any]) -> dict[str,
     return payload
 
 
-def _signatory(
+def signatory(
     authority: Authority, event: Event, action: str, binding: dict[str, Any]
 ) -> tuple[str, dict[str, Any]]:
     """The signatory of a decision event, and the signed statement."""

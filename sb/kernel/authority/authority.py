@@ -114,19 +114,25 @@ class Authority:
         return bool(self.roster().entries)
 
     def verify(
-        self, signed: Mapping[str, Any], event: Event | None = None, *, made_elsewhere: bool = False
+        self,
+        signed: Mapping[str, Any],
+        event: Event | None = None,
+        *,
+        made_elsewhere: bool = False,
+        roster: Roster | None = None,
     ) -> str:
         """The name of who made this statement.
 
         Args:
             signed: made by `signed_statement`.
             event: the event of the log that holds it; None while it is being made.
+            roster: as it was just read, for many statements; None reads it.
             made_elsewhere: it is on no log of this home, so when it was made is known from itself alone.
 
         Raises:
             Unauthorised: nobody who may decide did. While nobody is enrolled an unsigned statement counts.
         """
-        roster = self.roster()
+        roster = roster or self.roster()
         try:
             statement, signature = signed["statement"], signed["signature"]
             name, key_id, at = str(statement["by"]), str(statement["key"]), str(statement["at"])
@@ -148,6 +154,11 @@ class Authority:
         if found.name != name or not signature_fits(found.public_key, data, str(signature)):
             raise Unauthorised(f"the signature on the decision of {name} does not fit")
         return name
+
+    def before_enrolment(self, event: Event) -> bool:
+        """True if nobody was enrolled on this log when it was written, so that nothing could be signed."""
+        enrolment = [] if self.log is None else people_events(self.log, OPERATORS)
+        return bool(enrolment) and event.seq < enrolment[0].seq
 
     def _came_before(self, event: Event, entry: str) -> bool:
         """True if a decision was on the log before this entry was in the root file; what it says of itself can lie.

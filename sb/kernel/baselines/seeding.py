@@ -43,6 +43,11 @@ ADDED: Mapping[str, tuple[str, ...]] = {
 }
 _INSTALLED = "secondbrain "  # and the release, in a label
 _SHIPPED = "shipped with secondbrain "  # and the release, in a reason
+_CARRIED = "approved before the first operator was enrolled"
+TAKEN_OVER = (
+    _SHIPPED,
+    _CARRIED,
+)  # beginnings of the reasons of contracts that nobody looked at to approve them
 
 
 class OutdatedContract(NamedTuple):
@@ -205,7 +210,7 @@ def carry_over(store: ContractBaselineStore, approved: Mapping[str, Baseline], b
     reasons: dict[str, dict[str, str]] = {}
     for name, baseline in approved.items():
         release = ".".join(map(str, _release(baseline)))
-        reason = _SHIPPED + release if release else "approved before the first operator was enrolled"
+        reason = _SHIPPED + release if release else _CARRIED
         reasons.setdefault(reason, {})[name] = baseline.fingerprint
     for reason, contracts in reasons.items():
         store.approve(contracts, by, reason)

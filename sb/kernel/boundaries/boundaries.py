@@ -112,7 +112,7 @@ class Boundaries:
         """
         intent = call.intent or stated_intent(call.ctx) or default
         unregistered = self._intents and intent and intent not in self._intents
-        call.boundary = {"intent_name": "unregistered" if unregistered else _name(intent)}
+        call.boundary = {"intent_name": "unregistered" if unregistered else intent_name(intent)}
 
     def run_facts(self, write: LogWrite, ctx: RunContext) -> dict[str, Any]:
         """Facts for the first event of a run, whether or not it may start; its release is kept beside them."""
@@ -187,7 +187,7 @@ class Boundaries:
             shown = one_line(intent, _SHOWN)
             reason = f"intent {shown!r} is not registered{nearest(intent, self._intents)}"
             raise Refused(ToolErrorCode.VALIDATION_ERROR, reason, "intent_unregistered")
-        facts: dict[str, Any] = {"intent_name": _name(intent)}
+        facts: dict[str, Any] = {"intent_name": intent_name(intent)}
         if entry is None:
             return _Ruling(facts)
         if charter is not None:
@@ -195,7 +195,9 @@ class Boundaries:
         if entry.problem:
             return _Ruling(facts, None, "charter_" + entry.state.replace(" ", "_"), entry.problem)
         reason = "" if charter is None else charter.intent_refusal(intent or UNSTATED)
-        if intent and _name(intent) != intent:  # what is cut or spelled otherwise could pass by a denial
+        if (
+            intent and intent_name(intent) != intent
+        ):  # what is cut or spelled otherwise could pass by a denial
             reason = f"intent {one_line(intent, _SHOWN)!r} is no name such as refund.issue"
         return _Ruling(facts, charter, "charter_intent" if reason else "", reason)
 
@@ -205,7 +207,7 @@ def stated_intent(ctx: RunContext) -> str:
     return "" if ctx.metadata.get(INTENT_UNSTATED) else ctx.intent
 
 
-def _name(intent: str) -> str:
+def intent_name(intent: str) -> str:
     """An intent as it is recorded beside outcomes: its name, or one fixed word where it has none."""
     if not intent:
         return UNSTATED

@@ -16,6 +16,11 @@ from sb.log.kinds import (
     APPROVAL_REQUESTED,
     APPROVAL_REVOKED,
     APPROVAL_USED,
+    AUTONOMY_EVALUATED,
+    AUTONOMY_FROZEN,
+    AUTONOMY_LOWERED,
+    AUTONOMY_RAISED,
+    AUTONOMY_UNFROZEN,
     BASELINE_CHANGED,
     GRANT_MADE,
     GRANT_REVOKED,
@@ -26,6 +31,7 @@ from sb.log.kinds import (
     MEMORY_GET,
     MEMORY_PUT,
     OPERATOR_CHANGED,
+    OUTCOME_JUDGED,
     PRUNED,
     RECOVERY_BEGUN,
     RECOVERY_DECIDED,
@@ -114,8 +120,8 @@ def _sentence(event: Event, payload: dict[str, Any], outcome: bool) -> str:
         return f"operators: {payload.get('how')} {payload.get('name')} by {payload.get('by')}" + _why(payload)
     if event.kind.startswith(("approval.", "grant.")):
         return _decision_sentence(event, payload)
-    if event.kind.startswith(("kill.", "incident.")):
-        return _incident_sentence(event, payload)
+    if event.kind.startswith(("kill.", "incident.", "autonomy.", "outcome.")):
+        return _statement_sentence(event, payload)
     if event.kind.startswith("recovery."):
         return _recovery_sentence(event, payload)
     if event.kind in (WORKFLOW_IN_DOUBT, WORKFLOW_SETTLED):
@@ -170,16 +176,23 @@ def _recovery_sentence(event: Event, payload: dict[str, Any]) -> str:
     return f"{payload.get('by')} {verb} {what}{_why(payload)}"
 
 
-def _incident_sentence(event: Event, payload: dict[str, Any]) -> str:
+def _statement_sentence(event: Event, payload: dict[str, Any]) -> str:
     signed = payload.get("signed")
     found = signed.get("statement") if isinstance(signed, dict) else None
     statement = found if isinstance(found, dict) else {}
     stopped = f"{statement.get('scope')} {statement.get('target', '')}".rstrip()
+    levelled = f"the autonomy of {statement.get('agent')} for {statement.get('tool_id') or 'every tool'}"
     what = {
         KILL_THROWN: f"stopped {stopped}",
         KILL_LIFTED: f"lifted the kill of {stopped}",
         INCIDENT_OPENED: f"opened {statement.get('severity')} incident {statement.get('id')}, {statement.get('title')}",
         INCIDENT_CLOSED: f"closed incident {statement.get('id')}",
+        AUTONOMY_LOWERED: f"lowered {levelled} to {statement.get('to')}",
+        AUTONOMY_RAISED: f"raised {levelled} to {statement.get('to')}",
+        AUTONOMY_FROZEN: f"froze {levelled}",
+        AUTONOMY_UNFROZEN: f"unfroze {levelled}",
+        AUTONOMY_EVALUATED: f"signed the evaluation of {statement.get('agent')}, {statement.get('score')}",
+        OUTCOME_JUDGED: f"{'accepted' if statement.get('accepted') is True else 'rejected'} {event.subject.run_id}",
     }
     return f"{payload.get('by')} {what.get(event.kind, event.kind)}{_why(payload)}"
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sb.errors import DeniedError, SBError, UsageError
+from sb.kernel.calls.call import Ask
 from sb.kernel.calls.intents import KnownStep, step_of
 from sb.kernel.contracts import Assumption, ToolResult
 from sb.kernel.durable_execution.claims import OWNED, Claim
@@ -149,6 +150,8 @@ class Workflow:
         step: str = "",
         wait_s: float = 0.0,
         assumptions: Sequence[Assumption | str] = (),
+        intent: str = "",
+        asks: Sequence[Ask] = (),
     ) -> Any:
         """Make a tool call a step. The executor's own record of it makes it happen once, also when the process died
         between the effect and this journal's record.
@@ -157,7 +160,7 @@ class Workflow:
             executor: one whose log is in the journal's database.
             ctx: who calls, with which budget; the call belongs to this workflow's run, not to the context's.
             step: what the step is called; by default the tool's id.
-            wait_s, assumptions: see `ToolExecutor.execute`.
+            wait_s, assumptions, intent, asks: see `ToolExecutor.execute`.
 
         Returns:
             The result's data. If the process died before it was recorded here, it is what the log keeps of it:
@@ -184,7 +187,8 @@ class Workflow:
             if known_before:
                 executor.settle_orphans()  # a dead process's call that leaves nothing behind may be made again
             if ctx.run_id not in self._contexts:
-                self._contexts[ctx.run_id] = replace(ctx, run_id=self.run_id)
+                within = ctx.run_id == self.run_id
+                self._contexts[ctx.run_id] = ctx if within else replace(ctx, run_id=self.run_id)
             step_name = call_step(self._position - 1, name)
             result = executor.execute(
                 self._contexts[ctx.run_id],
@@ -193,6 +197,8 @@ class Workflow:
                 step=step_name,
                 wait_s=wait_s,
                 assumptions=assumptions,
+                intent=intent,
+                asks=asks,
             )
             if not result.success or result.data is None:
                 self._require_usable(executor, result, place, name, step_name)

@@ -1,7 +1,7 @@
 """Admit a call or refuse it: every check before the intent, in one order, each failing closed.
 
-Order (docs/concepts/architecture.md): canonical arguments, lookup, kill switch, charter, contract, deny by policy,
-arguments against the schema, assumptions, budget and blast radius reserved, callable, then all reasons for which a
+Order (docs/concepts/architecture.md): canonical arguments, lookup, kill switch, charter, contract, deny by policy, level
+of autonomy, arguments against the schema, assumptions, budget and blast radius reserved, callable, then all reasons for which a
 person has to decide.
 """
 
@@ -99,6 +99,8 @@ class Admission:
                 self.boundaries.judge_call(call)
             self._check_contract(call)
             self._check_policy(call)
+            if self.recorder.autonomy is not None:
+                self.recorder.autonomy.judge(call)
             self._check_arguments(call)
             if reason := call.spec.metadata.get(UNAVAILABLE):  # nobody is asked about what could not run
                 raise Refused(ToolErrorCode.PERMISSION_DENIED, str(reason), UNAVAILABLE)

@@ -23,7 +23,7 @@ from sb.kernel.approvals.gate import ApprovalGate
 from sb.kernel.authority.authority import Authority
 from sb.kernel.baselines.seen import SeenContracts
 from sb.kernel.baselines.store import ContractBaselineStore
-from sb.kernel.calls.call import RecoveryCall, Refused, ToolCall
+from sb.kernel.calls.call import Ask, RecoveryCall, Refused, ToolCall
 from sb.kernel.calls.consequence import Consequences, give_back
 from sb.kernel.calls.intents import Intent, Intents, IntentState, KnownStep, step_name
 from sb.kernel.contracts import Assumption, ResultDetails, ToolErrorCode, ToolProvenance, ToolResult
@@ -50,6 +50,7 @@ from sb.store import driver
 if TYPE_CHECKING:
     import asyncio
 
+    from sb.kernel.autonomy.judging import Autonomy
     from sb.kernel.boundaries.boundaries import Boundaries
 
 Person = Callable[[Approvals, str, ToolCall], bool]
@@ -79,6 +80,7 @@ class ToolExecutor:
         capture: takes down runs for a replay; None for nobody.
         attempts: makes the calls; by default by calling the tools.
         boundaries: what runs and calls may be for; None where that is not limited.
+        autonomy: the levels that agents have earned; None where calls are not held to them.
         max_args_bytes, max_result_bytes: limits of the canonical form of arguments and results.
         workers: runs calls that have a hard deadline; replaced to test without waiting.
         result_guards: look at each result before the caller is given it.
@@ -103,6 +105,7 @@ class ToolExecutor:
         undeclared_undo: bool = False,
         irreversibility_ceilings: Mapping[str, float] | None = None,
         boundaries: Boundaries | None = None,
+        autonomy: Autonomy | None = None,
         power: bool = False,
         run_facts: Mapping[str, Any] = MappingProxyType({}),
         capture: Capturing | None = None,
@@ -133,6 +136,7 @@ class ToolExecutor:
             run_facts=lambda ctx: {**registry.agent_facts(ctx.agent_name), **run_facts},
             capture=capture,
             boundaries=boundaries,
+            autonomy=autonomy,
         )
         self._admission = Admission(
             registry,
@@ -163,16 +167,21 @@ class ToolExecutor:
         self._person = person
 
     @contextmanager
-    def run(self, ctx: RunContext) -> Iterator[RunContext]:
+    def run(self, ctx: RunContext, *, resumes: bool = False) -> Iterator[RunContext]:
         """Mark a run's start and end in the log; a bare `execute` marks only the start, at the run's first call.
 
         Inside, it is the run to which calls of `governed` functions belong, in the threads and tasks that inherit
         the context too.
 
+        Args:
+            resumes: it may have begun in another process; its start is recorded once.
+
         Raises:
             DeniedError: its boundaries refuse it.
         """
         self._require_boundaries(ctx)
+        if resumes:
+            self._recorder.continue_run(ctx)
         self._recorder.run_started(ctx)
         before = _current.get()
         _current.set((self, ctx))
@@ -213,6 +222,7 @@ class ToolExecutor:
         wait_s: float = 0.0,
         assumptions: Sequence[Assumption | str] = (),
         intent: str = "",
+        asks: Sequence[Ask] = (),
     ) -> ToolResult:
         """Run one tool call and say what became of it; never raises for what a tool or policy does.
 
@@ -230,20 +240,12 @@ class ToolExecutor:
             assumptions: what justifies the call, beside what its tool declares: when one turns false, recovery
                 offers to undo it.
             intent: what the call is for, by its registered name; by default what its run is for.
+            asks: what a person has to agree to first, whatever contract and policy say.
 
         Returns:
             The tool's result, or an error with a ToolErrorCode.
         """
-        call = ToolCall(
-            ctx,
-            str(tool_id),
-            self._call_id(),
-            step_name(str(step)),
-            override_fn,
-            str(approval_id),
-            assumptions,
-            intent=intent,
-        )
+        call = self._call(ctx, tool_id, override_fn, step, approval_id, assumptions, intent, asks)
         return self._execute(call, args, None, wait_s)
 
     async def aexecute(
@@ -266,16 +268,7 @@ class ToolExecutor:
         import asyncio
 
         loop = asyncio.get_running_loop()
-        call = ToolCall(
-            ctx,
-            str(tool_id),
-            self._call_id(),
-            step_name(str(step)),
-            override_fn,
-            str(approval_id),
-            assumptions,
-            intent=intent,
-        )
+        call = self._call(ctx, tool_id, override_fn, step, approval_id, assumptions, intent)
         run = partial(self._execute, call, args, loop, wait_s)
         return await asyncio.wrap_future(self._workers.submit(run))
 
@@ -329,6 +322,20 @@ class ToolExecutor:
         """Mark the unfinished calls of dead processes as in doubt; returns how many there were."""
         return self._recorder.intents.settle_orphans()
 
+    def _call(
+        self,
+        ctx: RunContext,
+        tool_id: str,
+        override_fn: ToolFunction | None,
+        step: str,
+        approval_id: str,
+        assumptions: Sequence[Assumption | str],
+        intent: str,
+        asks: Sequence[Ask] = (),
+    ) -> ToolCall:
+        identity = ctx, str(tool_id), self._call_id(), step_name(str(step))
+        return ToolCall(*identity, override_fn, str(approval_id), assumptions, intent=intent, asked=asks)
+
     def _call_id(self) -> str:
         return f"call_{self._ids.token(8)}"
 
@@ -344,16 +351,8 @@ class ToolExecutor:
             waiting = self._decided(call, refusal, result, wait_s)
             if not waiting:
                 return result
-            again = ToolCall(
-                call.ctx,
-                call.tool_id,
-                self._call_id(),
-                call.step,
-                call.override_fn,
-                waiting,
-                call.assumptions,
-                intent=call.intent,
-            )
+            what = (call.assumptions, call.intent, call.asked)
+            again = self._call(call.ctx, call.tool_id, call.override_fn, call.step, waiting, *what)
             return self._execute(again, args, loop, 0)
         span = self._telemetry.start(call.ctx, call.spec, call.call_id, call.shown_args)
         result = self._run_recorded(call, span, loop)

@@ -32,7 +32,7 @@ from sb.kernel.policy.standing_in import stood_for
 from sb.kernel.registry.arguments import LONGEST_LOGGED_VALUE, hidden_names, loggable
 from sb.kernel.results import OUTCOME_UNKNOWN
 from sb.kernel.reversibility.mutations import Done, MutationStore, begun, sources_of
-from sb.kernel.run_context import SUBAGENT, RunContext
+from sb.kernel.run_context import CONTINUES, OWN_PROGRAM, SUBAGENT, RunContext
 from sb.log.event import Subject
 from sb.log.event_log import EventLog, LogWrite
 from sb.log.kinds import (
@@ -46,6 +46,7 @@ from sb.log.kinds import (
 from sb.store import driver
 
 if TYPE_CHECKING:  # what is off need not be loaded
+    from sb.kernel.autonomy.judging import Autonomy
     from sb.kernel.boundaries.boundaries import Boundaries
 
 _BLOCKED_BY_POLICY = {
@@ -60,7 +61,8 @@ WHERE_FROM = (
     "host",
     "project",
     "remotes",
-)  # of a run's metadata: the program and the project that it belongs to
+    CONTINUES,
+)  # of a run's metadata: the program and the project that it belongs to, and that another run has its beginning
 NONCE = "nonce"  # of an outcome: names the report of a host that gives its calls no ids
 _REPORTS_LOOKED_AT = 200  # of a run, newest first: the other judging of a report was seconds ago
 
@@ -88,6 +90,7 @@ class Recorder:
         run_facts: what the start of a run says beside, in plain JSON.
         capture: takes down runs for a replay; None for nobody.
         boundaries: what is recorded of a run beside its context; None for nothing.
+        autonomy: the levels that calls are held to, and that violations lower; None for none.
     """
 
     def __init__(
@@ -101,8 +104,10 @@ class Recorder:
         run_facts: Callable[[RunContext], Mapping[str, Any]] = lambda _: {},
         capture: Capturing | None = None,
         boundaries: Boundaries | None = None,
+        autonomy: Autonomy | None = None,
     ) -> None:
         self.log = log
+        self.autonomy = autonomy
         self._boundaries = boundaries
         self.intents = Intents(log)
         self.mutations = MutationStore(log)
@@ -127,7 +132,8 @@ class Recorder:
 
     def run_finished(self, ctx: RunContext, error: str = "") -> None:
         facts: dict[str, Any] = {"elapsed_ms": _milliseconds(ctx.elapsed_ms())}
-        if not ctx.metadata.get("host"):  # each call of a host is judged with a budget of its own
+        # Each call of a host is judged with a budget of its own.
+        if (ctx.metadata.get("host") or OWN_PROGRAM) == OWN_PROGRAM:
             facts["budget"] = ctx.budget.to_dict()
         if self._capture is not None:
             self._announce_captured(ctx)
@@ -209,6 +215,8 @@ class Recorder:
                     call.recovery.queued(write, call, opened)
             untrusted = {"reason": scrub(refusal.reason, call.secrets), "args": call.shown_args()}
             write.append(kind, untrusted, call.subject, facts)
+            if self.autonomy is not None:
+                self.autonomy.refused(write, call, refusal)
 
     def _meet(self, write: LogWrite, call: ToolCall) -> None:
         if call.contract:
@@ -238,6 +246,8 @@ class Recorder:
         irreversible = call.spec.effective_class is SafetyClass.DESTRUCTIVE or bool(call.approval_id)
         with self.log.write(power=self._power or irreversible) as write:
             self.refuse_killed(call, write.execute)  # a kill committed before this precedes the call
+            if self.autonomy is not None:
+                self.autonomy.hold(call, write.execute)
             if call.step:
                 self.intents.refuse_known_step(write.execute, call.subject.run_id, step)
             self._announce(write, call.ctx)

@@ -1,4 +1,4 @@
-"""Statements of people about kills, incidents and tokens, in order, each with whether it counts.
+"""Statements of people about kills, incidents, tokens and autonomy, in order, each with whether it counts.
 
 Each statement is an event on the log, bound to the database and to the one before it, so that none can be put on the
 log again, and signed where whoever made it has a key. A home also holds each in a file outside the database, written
@@ -13,24 +13,25 @@ from typing import Any, NamedTuple
 
 from sb.base.sources import iso
 from sb.errors import SBError
-from sb.kernel.authority.authority import OPERATORS, Authority
+from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Decider, signed_statement
 from sb.log.event import Event, Subject
 from sb.log.event_log import EventLog, LogWrite
-from sb.log.kinds import INCIDENT_OPENED, KILL_THROWN
-from sb.log.people_events import ABOUT, people_events, sound
+from sb.log.kinds import AUTONOMY_FROZEN, AUTONOMY_LOWERED, INCIDENT_OPENED, KILL_THROWN
+from sb.log.people_events import ABOUT, sound
 from sb.store.anchor import AnchoredHead
 from sb.store.statement_file import Recorded, StatementFile, StatementLine
 
 KILLS = "kill"  # what the events about kills are found under
 INCIDENTS = "incidents"  # and those about incidents
 TOKENS = "tokens"  # and about agents' tokens
-REFERENCES = (KILLS, INCIDENTS, TOKENS)
+AUTONOMY = "autonomy"  # and about the levels of agents
+REFERENCES = (KILLS, INCIDENTS, TOKENS, AUTONOMY)
 
 
 def may_be_anybody(kind: str) -> bool:
     """True if such a statement counts whoever makes it."""
-    return kind in (KILL_THROWN, INCIDENT_OPENED)
+    return kind in (KILL_THROWN, INCIDENT_OPENED, AUTONOMY_LOWERED, AUTONOMY_FROZEN)
 
 
 class Statement(NamedTuple):
@@ -121,7 +122,7 @@ class Statements:
             self._authority.verify(signed, event)
         except SBError as error:
             # What the file holds was allowed when it was made: unsigned, nobody was enrolled then.
-            early = not key and (self._before_enrolment(event) if outside is None else outside)
+            early = not key and (self._authority.before_enrolment(event) if outside is None else outside)
             return Statement(event, facts, by, signed=False, doubt="" if early else error.message)
         return Statement(event, facts, by, signed=bool(key), doubt="")
 
@@ -135,11 +136,6 @@ class Statements:
         statement = facts if isinstance(facts, dict) else {}
         by = str(statement.get("by", "somebody"))
         return Statement(event, statement, by, signed=False, doubt="it is gone from the log", lost=True)
-
-    def _before_enrolment(self, event: Event) -> bool:
-        """True if nobody was enrolled on this log yet, so that nothing could be signed."""
-        enrolment = people_events(self._log, OPERATORS)
-        return bool(enrolment) and event.seq < enrolment[0].seq
 
     def lost(self) -> list[Statement]:
         """Those that are on record outside the database and gone from the log; raises like `read`."""

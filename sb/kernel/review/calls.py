@@ -21,6 +21,10 @@ from sb.log.kinds import (
     APPROVAL_APPROVED,
     APPROVAL_DENIED,
     APPROVAL_REVOKED,
+    AUTONOMY_EVALUATED,
+    AUTONOMY_FROZEN,
+    AUTONOMY_RAISED,
+    AUTONOMY_UNFROZEN,
     BASELINE_CHANGED,
     BUDGET_EXCEEDED,
     GRANT_MADE,
@@ -29,7 +33,9 @@ from sb.log.kinds import (
     INCIDENT_OPENED,
     KILL_LIFTED,
     KILL_THROWN,
+    MEMORY_DECIDED,
     OPERATOR_CHANGED,
+    OUTCOME_JUDGED,
     RECOVERY_DISMISSED,
     RECOVERY_PURGED,
     RECOVERY_SETTLED,
@@ -46,12 +52,12 @@ _BEGINS = (
     " AND (json_extract(payload, '$.phase') IN ('intent', 'refused')"
     " OR (json_extract(payload, '$.phase') = 'outcome' AND json_type(payload, '$.args') IS NOT NULL))"
 )
-_REFUSED = (
+REFUSED = (  # SQL for an event of a call that a rule, a limit or a stop refused
     "coalesce(json_valid(payload) AND json_extract(payload, '$.phase') = 'refused'"
     f" AND json_extract(payload, '$.rule') IS NOT '{ASKS}' AND json_extract(payload, '$.code') IN {REFUSES}, 0)"
 )
 
-_DECIDED = (
+DECIDED = (
     APPROVAL_APPROVED,
     APPROVAL_DENIED,
     APPROVAL_REVOKED,
@@ -67,6 +73,12 @@ _DECIDED = (
     OPERATOR_CHANGED,
     INCIDENT_OPENED,
     INCIDENT_CLOSED,
+    AUTONOMY_RAISED,
+    AUTONOMY_FROZEN,
+    AUTONOMY_UNFROZEN,
+    AUTONOMY_EVALUATED,
+    OUTCOME_JUDGED,
+    *MEMORY_DECIDED.values(),
 )
 
 
@@ -91,14 +103,14 @@ class UndoableFilter(ChangeFilter):
 class DecisionFilter(LogFilter):
     """Filter on what people decided: requests, grants, contracts, reversals, stops, operators and incidents."""
 
-    ALWAYS = f"kind IN {_DECIDED}"
+    ALWAYS = f"kind IN {DECIDED}"
 
 
 class RefusedFilter(LogFilter):
     """Filter on events of calls that were refused or have an unknown outcome."""
 
     ALWAYS = (
-        f"({_REFUSED} OR (kind = '{TOOL_DISPATCH}' AND json_valid(payload) AND 'in_doubt' IN"
+        f"({REFUSED} OR (kind = '{TOOL_DISPATCH}' AND json_valid(payload) AND 'in_doubt' IN"
         " (json_extract(payload, '$.phase'), json_extract(payload, '$.state'))))"
     )
 
@@ -197,7 +209,7 @@ class Turn:
 def run_turns(log: EventLog, run_id: str) -> list[Turn]:
     """The turns of a run, newest first; those without calls are left out."""
     rows = log.database.query(
-        f"SELECT id, at, kind, {_REFUSED} FROM events WHERE run_id = ? AND (kind = '{SESSION_TURN}' OR {_BEGINS}) ORDER BY id",
+        f"SELECT id, at, kind, {REFUSED} FROM events WHERE run_id = ? AND (kind = '{SESSION_TURN}' OR {_BEGINS}) ORDER BY id",
         (run_id,),
     )
     turns: list[Turn] = []

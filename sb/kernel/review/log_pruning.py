@@ -28,6 +28,12 @@ IN_FORCE = (
     kinds.KILL_LIFTED,
     kinds.INCIDENT_OPENED,
     kinds.INCIDENT_CLOSED,
+    kinds.AUTONOMY_LOWERED,
+    kinds.AUTONOMY_RAISED,
+    kinds.AUTONOMY_FROZEN,
+    kinds.AUTONOMY_UNFROZEN,
+    kinds.AUTONOMY_EVALUATED,
+    kinds.OUTCOME_JUDGED,
 )
 _PRUNABLE = "payload IS NOT NULL AND kind NOT IN ({})".format(", ".join(f"'{kind}'" for kind in IN_FORCE))
 
@@ -73,6 +79,10 @@ def prune(
         write.execute("UPDATE steps SET result = NULL WHERE outcome_id <= ?", (last,))
         write.execute("UPDATE mutations SET ref = NULL WHERE id BETWEEN ? AND ?", (log.first_id, last))
         write.execute("UPDATE assumptions SET watch = '' WHERE mutation_id <= ?", (last,))
+        write.execute(
+            "UPDATE outcomes SET intent = '', session = '' WHERE started_at < ?",
+            (micros(before),),
+        )
         if removed:
             what = {"through": last - log.first_id, "removed": removed}
             place = {"action": kinds.PRUNED, "database": log.database_id, "at": iso(log.clock.now())}

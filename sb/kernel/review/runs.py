@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from sb.base.values.frozen import frozen
+from sb.kernel.review.claimed import last_claims
 from sb.kernel.run_context import RECOVERY_AGENT
 from sb.log.event import SEQ_MASK, Event
 from sb.log.event_log import EventLog
@@ -35,6 +36,7 @@ class Run:
         error: what it ended with, if it failed.
         release: the id of what it was made of; "" where that was not recorded. drift: what of it was not as pinned.
         host, project, session: the program, project and session that it belongs to, as far as it said.
+        disputed_claims: sentences of its last message that its calls do not support.
     """
 
     first: int
@@ -51,9 +53,10 @@ class Run:
     session: str = ""
     release: str = ""
     drift: tuple[str, ...] = ()
+    disputed_claims: tuple[str, ...] = ()
 
 
-def _field(name: str) -> str:
+def run_field(name: str) -> str:
     """SQL for a field of a run's first event `e`; NULL once its payload was pruned."""
     return f"CASE WHEN json_valid(e.payload) THEN json_extract(e.payload, '$.{name}') END"
 
@@ -62,10 +65,10 @@ def _field(name: str) -> str:
 RUN_FIELDS = {
     "agent": "e.agent",
     "run": "e.run_id",
-    "host": _field("host"),
-    "project": _field("project"),
-    "session": _field("session_id"),
-    "intent": _field("intent"),
+    "host": run_field("host"),
+    "project": run_field("project"),
+    "session": run_field("session_id"),
+    "intent": run_field("intent"),
 }
 EVERY_RUN: Clause = ("1", ())
 
@@ -168,6 +171,7 @@ def runs_at(log: EventLog, firsts: Sequence[int]) -> dict[int, Run]:
             session,
             str(payload.get("release", "")),
             tuple(map(str, payload.get("release_drift") or ())),
+            tuple(item.claim.sentence for item in last_claims(log, run_id) if item.is_disputed),
         )
     return runs
 

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import re
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sb.base.files import write_atomic
 from sb.base.sources import SYSTEM_CLOCK
@@ -20,9 +22,62 @@ from sb.base.values.frozen import mutable
 from sb.kernel.review.usage import Tokens, Usage
 
 _RUN = re.compile(r"run_[0-9a-f]{16}")
-LARGEST = 1 << 20  # bytes of such a file
+LARGEST = 4 << 20  # bytes of such a file
 KEPT_DAYS = 180  # after which the tokens of a session are forgotten
 MOST_RECENT = 64  # responses whose later records replace earlier ones
+# Tokens of a prompt above which some model has another price; what lies between two of them is priced alike.
+BANDS = (32_000, 100_000, 128_000, 199_999, 200_000, 256_000, 272_000, 512_000, 524_288)
+_HOUR_S = 3_600
+
+
+class Used(NamedTuple):
+    """Tokens of one response of a model.
+
+    Args:
+        key: of the response; a later record with the same key replaces an earlier one. "" for the session's sum.
+        at: seconds since the epoch; None if the host does not write it.
+        usd: the cost as the host wrote it, in US dollars; None if it wrote none.
+    """
+
+    key: str
+    model: str
+    tokens: Tokens
+    at: float | None = None
+    usd: float | None = None
+
+    @property
+    def part(self) -> str:
+        """The key of the part of a session that this response belongs to."""
+        hour = "" if self.at is None else int(self.at // _HOUR_S)
+        band = _REPORTED if self.usd is not None else bisect_left(BANDS, self.tokens.prompt)
+        return f"{self.model}\t{hour}\t{band}"
+
+
+class Part(NamedTuple):
+    """The part of a session's usage that has one price.
+
+    Args:
+        at: the hour of its responses, in seconds since the epoch; None if that is not known.
+        band: the place of their prompts' sizes among BANDS; None where it is not known.
+        usd: the cost as the host wrote it; None if it wrote none.
+    """
+
+    model: str
+    at: float | None
+    band: int | None
+    tokens: Tokens
+    usd: float | None
+
+    @classmethod
+    def of(cls, key: str, tokens: Tokens, reported: Mapping[str, float]) -> Part:
+        """The part of a key, which of older versions is a model alone."""
+        model, hour, band = key.rsplit("\t", 2) if key.count("\t") >= 2 else (key, "", "")
+        at = int(hour) * _HOUR_S if hour.isdecimal() else None
+        place = int(band) if band.isdecimal() and int(band) <= len(BANDS) else None
+        return cls(model, at, place, tokens, reported.get(key) if band == _REPORTED else None)
+
+
+_REPORTED = "reported"  # instead of a band
 
 
 @mutable
@@ -33,35 +88,44 @@ class TranscriptState:
         offset: bytes. inode: of the file.
         model: of the newest turn.
         sum: the session's tokens as the host last wrote them, for hosts that write sums.
-        recent: the newest responses by their keys, as (model, tokens).
-        models: tokens by model, those of `recent` included.
+        recent: the newest responses by their keys, as (part, tokens, reported cost).
+        models: tokens by part, those of `recent` included; a key without tabs is a model alone.
+        reported: costs by part, in US dollars, where the host wrote them.
     """
 
     offset: int = 0
     inode: int = 0
     model: str = ""
     sum: Tokens = field(default_factory=Tokens)
-    recent: dict[str, tuple[str, Tokens]] = field(default_factory=dict)
+    recent: dict[str, tuple[str, Tokens, float]] = field(default_factory=dict)
     models: dict[str, Tokens] = field(default_factory=dict)
+    reported: dict[str, float] = field(default_factory=dict)
 
-    def add(self, key: str, model: str, tokens: Tokens) -> None:
-        """Count the tokens of a response, or of the session if `key` is empty."""
-        if not key:
-            grown = tokens - self.sum
-            self.sum = tokens
+    def add(self, used: Used) -> None:
+        """Count the tokens of a response, or of the session if its key is empty."""
+        if not used.key:
+            grown = used.tokens - self.sum
+            self.sum = used.tokens
             # A sum that shrank began anew.
-            self._count(model, grown if all(count >= 0 for count in vars(grown).values()) else tokens)
+            if all(count >= 0 for count in vars(grown).values()):
+                used = used._replace(tokens=grown)
+            self._count(used.part, used.tokens, used.usd or 0.0)
             return
-        if key in self.recent:
-            before, counted = self.recent.pop(key)
-            self.models[before] = self.models.get(before, Tokens()) - counted
-        self.recent[key] = (model, tokens)
+        if used.key in self.recent:
+            part, tokens, usd = self.recent.pop(used.key)
+            self._count(part, Tokens() - tokens, -usd)
+        self.recent[used.key] = (used.part, used.tokens, used.usd or 0.0)
         if len(self.recent) > MOST_RECENT:
             del self.recent[next(iter(self.recent))]
-        self._count(model, tokens)
+        self._count(used.part, used.tokens, used.usd or 0.0)
 
-    def _count(self, model: str, tokens: Tokens) -> None:
-        self.models[model] = self.models.get(model, Tokens()) + tokens
+    def _count(self, part: str, tokens: Tokens, usd: float) -> None:
+        self.models[part] = self.models.get(part, Tokens()) + tokens
+        if part.endswith(f"\t{_REPORTED}"):
+            self.reported[part] = max(self.reported.get(part, 0.0) + usd, 0.0)
+        if not self.models[part]:
+            del self.models[part]
+            self.reported.pop(part, None)
 
 
 @mutable
@@ -80,10 +144,16 @@ class SessionUsage:
     def usage(self) -> Usage:
         """Tokens by model."""
         found: dict[str, Tokens] = {}
-        for state in self.files.values():
-            for model, tokens in state.models.items():
-                found[model] = found.get(model, Tokens()) + tokens
+        for part in self.parts:
+            found[part.model] = found.get(part.model, Tokens()) + part.tokens
         return {model: tokens for model, tokens in found.items() if tokens}
+
+    @property
+    def parts(self) -> Iterator[Part]:
+        """Usage in parts, each of which has one price."""
+        for state in self.files.values():
+            for key, tokens in state.models.items():
+                yield Part.of(key, tokens, state.reported)
 
 
 def load_usage(folder: Path, run_id: str) -> SessionUsage | None:
@@ -139,8 +209,12 @@ def _decoded(value: dict[str, Any]) -> SessionUsage:
             int(state["inode"]),
             str(state["model"]),
             _tokens(state["sum"]),
-            {str(key): (str(model), _tokens(tokens)) for key, (model, tokens) in state["recent"].items()},
-            {str(model): _tokens(tokens) for model, tokens in state["models"].items()},
+            {
+                str(key): (str(part), _tokens(tokens), _dollars(*usd or (0,)))
+                for key, (part, tokens, *usd) in state["recent"].items()
+            },
+            {str(part): _tokens(tokens) for part, tokens in state["models"].items()},
+            {str(part): _dollars(usd) for part, usd in state.get("reported", {}).items()},
         )
         for path, state in value["files"].items()
     }
@@ -148,4 +222,13 @@ def _decoded(value: dict[str, Any]) -> SessionUsage:
 
 
 def _tokens(value: dict[str, Any]) -> Tokens:
-    return Tokens(**{name: int(value[name]) for name in vars(Tokens())})
+    counts = {name: int(value.get(name, 0)) for name in vars(Tokens())}
+    if min(counts.values()) < 0:
+        raise ValueError("tokens are negative")
+    return Tokens(**counts)
+
+
+def _dollars(value: Any) -> float:
+    if not 0 <= float(value) < math.inf:
+        raise ValueError("a cost is negative or no number")
+    return float(value)

@@ -18,6 +18,7 @@ class CostBreakdown:
         input_tokens: that the work's models read, those from a cache too. output_tokens: that they wrote.
         cached_tokens: of the input, those that a cache served.
         eval_tokens: of evaluating the outcome. retry_tokens: of attempts that failed. Both beside the work's own.
+        currency: of the amounts; in another one than US dollars the cost is not known, as nothing converts it.
 
     Raises:
         UsageError: a value is negative or no number, or more tokens were cached than read.
@@ -31,10 +32,13 @@ class CostBreakdown:
     cached_tokens: int = 0
     eval_tokens: int = 0
     retry_tokens: int = 0
+    currency: str = "USD"
 
     def __post_init__(self) -> None:
         for it in fields(self):
             value = getattr(self, it.name)
+            if it.name == "currency":
+                continue
             unknown = value is None and it.name.endswith("_cents")
             if not unknown and not (_is_number(value) and value >= 0):
                 raise UsageError(f"{it.name} is {value!r}: it is a number of at least 0")
@@ -48,7 +52,7 @@ class CostBreakdown:
         """All that it cost; None where a part of that is not known."""
         parts = (self.model_cost_cents, self.tool_cost_cents, self.review_cost_cents)
         known = [part for part in parts if part is not None]
-        return sum(known) if len(known) == len(parts) else None
+        return sum(known) if len(known) == len(parts) and self.currency == "USD" else None
 
     @property
     def tokens(self) -> int:

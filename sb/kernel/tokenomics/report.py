@@ -17,6 +17,7 @@ class TokenomicsReport:
         outcomes: how many. trusted: how many of them are trusted. unpriced: those of which a cost is not known.
         cost_cents: of all that are priced, in US cents.
         tokens, input_tokens, cached_tokens, eval_tokens, retry_tokens: as `CostBreakdown` has them, of all.
+        currencies: other ones than US dollars, in which a cost was given that is not known here.
     """
 
     outcomes: int = 0
@@ -28,19 +29,29 @@ class TokenomicsReport:
     cached_tokens: int = 0
     eval_tokens: int = 0
     retry_tokens: int = 0
+    currencies: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, records: Iterable[OutcomeRecord]) -> Self:
         """The report over these outcomes."""
         outcomes = trusted = unpriced = tokens = read = cached = evaluated = retried = 0
-        cents = 0.0
+        cents, currencies = 0.0, set[str]()
         for record in records:
             cost, known = record.cost, record.cost.cents
             outcomes, trusted = outcomes + 1, trusted + record.trusted
             unpriced, cents = unpriced + (known is None), cents + (known or 0)
             tokens, read, cached = tokens + cost.tokens, read + cost.input_tokens, cached + cost.cached_tokens
             evaluated, retried = evaluated + cost.eval_tokens, retried + cost.retry_tokens
-        return cls(outcomes, trusted, unpriced, cents, tokens, read, cached, evaluated, retried)
+            if cost.currency != "USD":
+                currencies.add(cost.currency)
+        sums = (outcomes, trusted, unpriced, cents, tokens, read, cached, evaluated, retried)
+        return cls(*sums, frozenset(currencies))
+
+    def __add__(self, other: TokenomicsReport) -> TokenomicsReport:
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        return TokenomicsReport(
+            *(mine | its if isinstance(mine, frozenset) else mine + its for mine, its in pairs)
+        )
 
     @property
     def cost_per_trusted_outcome_cents(self) -> float | None:

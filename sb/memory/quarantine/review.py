@@ -11,20 +11,18 @@ from typing import Any
 
 import orjson
 
-from sb.base.sources import iso
-from sb.base.values.canonical import digest
 from sb.base.values.frozen import frozen
 from sb.base.values.references import full_one
 from sb.errors import DeniedError, NotFoundError
 from sb.kernel.authority.authority import Authority
-from sb.kernel.authority.signing import Decider, signed_statement
+from sb.kernel.authority.signing import Decider
 from sb.log import kinds
-from sb.log.event import Subject
 from sb.log.event_log import EventLog, LogWrite
 from sb.memory.beliefs.echoes import settle_echoes
 from sb.memory.beliefs.revision import released
 from sb.memory.beliefs.settling import settle_claims
 from sb.memory.decay import state_of
+from sb.memory.decisions import signed_decision
 from sb.memory.masking import masked_text
 from sb.memory.quarantine.holding import HOLD, sources_of
 from sb.memory.quarantine.spreading import quarantine
@@ -37,14 +35,10 @@ from sb.store.records.edges import DERIVED_FROM, SUPERSEDES, Edge
 from sb.store.records.rows import to_row
 
 _LAST = "\U0010ffff"  # sorts after whatever an id goes on with
-QUARANTINE_ADDED = "memory.quarantined"
-QUARANTINE_RELEASED = "memory.released"
-QUARANTINE_PURGED = "memory.purged"
-CORRECTION_DISMISSED = "memory.dismissed"
-kinds.register(QUARANTINE_ADDED, "A person quarantined a memory and what was derived from it")
-kinds.register(QUARANTINE_RELEASED, "A person released a memory from quarantine as safe")
-kinds.register(QUARANTINE_PURGED, "A person purged a quarantined memory as malicious")
-kinds.register(CORRECTION_DISMISSED, "A person dismissed a correction that was pending")
+QUARANTINE_ADDED = kinds.MEMORY_DECIDED["quarantine"]
+QUARANTINE_RELEASED = kinds.MEMORY_DECIDED["released"]
+QUARANTINE_PURGED = kinds.MEMORY_DECIDED["purged"]
+CORRECTION_DISMISSED = kinds.MEMORY_DECIDED["dismissed"]
 UNCERTAIN, MALICIOUS, SAFE = "uncertain", "malicious", "safe"
 PURGE, RELEASE, DISMISS = "purge", "release", "dismiss"  # operations in a record's history
 _VERDICTS = {PURGE: MALICIOUS, DISMISS: DISMISSED}  # of what waits no longer, and stays in quarantine
@@ -306,16 +300,7 @@ class Quarantine:
 
     def _record(self, write: LogWrite, kind: str, row: Row, verdict: str, by: Decider, reason: str) -> None:
         """Log a decision about a memory as it is, signed and verified."""
-        facts = {
-            "memory": row["uid"],
-            "verdict": verdict,
-            "content": digest(orjson.dumps([row["text"], row["fields"]])),
-            "at": iso(self._log.clock.now()),
-        }
-        signed = signed_statement(by, facts)
-        self._authority.verify(signed)
-        untrusted = {"by": by.name, "reason": reason, **signed}
-        write.append(kind, untrusted, Subject(agent=row["agent"], call_id=row["uid"]), {"kind": row["kind"]})
+        write.append(*signed_decision(self._log, self._authority, row, verdict, by, reason, kind))
 
 
 def _refuse_writer(by: Decider, row: Row) -> None:

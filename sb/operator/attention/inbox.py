@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import field, replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sb.base.secrets.redaction import one_line
 from sb.base.sources import MICROSECONDS, micros
 from sb.base.values.frozen import frozen
 from sb.config import Config
+from sb.config.guards import OFF
 from sb.errors import SBError
 from sb.kernel.approvals.queue import ApprovalQueue, RequestFacts
 from sb.kernel.authority.authority import Authority
@@ -30,12 +31,16 @@ from sb.present.needs import (
     Need,
     contract_need,
     kill_need,
+    level_need,
     request_need,
     reversal_need,
     review_need,
     unknown_need,
 )
 from sb.stack.review_queue import ReviewItem, ReviewKind, ReviewQueue
+
+if TYPE_CHECKING:  # keys and levels, which homes without autonomy do not need
+    from sb.kernel.autonomy.proposals import Proposal, Proposals
 
 # Reversals that a person looks at; those with an unknown outcome are among the calls with one.
 _REVERSALS = frozenset(UNSETTLED) - {EscalationState.IN_DOUBT}
@@ -46,6 +51,7 @@ NOUNS = {
     "reversals": "reversal",
     "contracts": "contract",
     "reviews": "memory review",
+    "proposals": "autonomy proposal",
     "kills": "kill",
 }
 _COUNTED = {
@@ -54,6 +60,7 @@ _COUNTED = {
     "reversal": "reversals",
     "contract": "contracts",
     "kill": "kills",
+    "level": "proposals",
 }
 _REVIEWS = {
     ReviewKind.CONFLICT: ("conflict", "conflicting memories"),
@@ -69,7 +76,7 @@ class Waiting(NamedTuple):
     """One thing that waits for a person, as lists of many rank, group and filter it; `describe` has its words.
 
     Args:
-        kind: request, unknown, reversal, contract, quarantine, conflict, suggestion, ignored or kill.
+        kind: request, unknown, reversal, contract, quarantine, conflict, suggestion, ignored, level or kill.
         reference: the id under which it is found. key: as `Need.key`.
         group: the same for alike ones. label: of all of that group.
         number: of a request.
@@ -156,12 +163,14 @@ class InboxReader:
         self._requests: dict[int, Waiting] = {}
         self._reviews: dict[str, Waiting] = {}
         self._calls: dict[str, dict[str, Any]] = {}
+        self._proposals: Proposals | None = None
 
     def waiting(
         self,
         contracts: Sequence[ContractEntry],
         *,
         kills: Sequence[Kill] = (),
+        proposals: Sequence[Proposal] = (),
         filter: Callable[[Waiting], bool] | None = None,
     ) -> list[Group]:
         """Groups of what waits, the highest stake first.
@@ -169,6 +178,7 @@ class InboxReader:
         Args:
             contracts: all of them.
             kills: in force; their signatures take long to check, so who lists them reads them.
+            proposals: of higher autonomy, as `proposals` gives them.
             filter: what is listed; None for all.
 
         Raises:
@@ -183,6 +193,7 @@ class InboxReader:
         entries += [self._reversal(it, classes.get(it.tool_id, "")) for it in reversals]
         entries += [_contract(it) for it in contracts if it.status in _WAITING_CONTRACTS]
         entries += self._read_reviews()
+        entries += map(_level, proposals)
         entries += map(_kill, kills)
         if filter is not None:
             entries = [entry for entry in entries if filter(entry)]
@@ -207,7 +218,11 @@ class InboxReader:
         for entry in entries:
             project = origins.get(_run_of(entry, found), CallOrigin()).project_name
             about = found.get(entry.number) or reviews.get(entry.key) or entry.about
-            if need := self._need(about, project, now):
+            if (
+                need := level_need(entry.about, now)
+                if entry.kind == "level"
+                else self._need(about, project, now)
+            ):
                 needs[entry.key] = need
         return needs
 
@@ -216,20 +231,21 @@ class InboxReader:
         contracts: Sequence[ContractEntry],
         *,
         kills: Sequence[Kill] = (),
+        proposals: Sequence[Proposal] = (),
         most: int = 50,
         known: Collection[str] = (),
     ) -> NeedsNow:
         """Counts of what waits, and the words for the first of each kind.
 
         Args:
-            contracts, kills: as `waiting` has them.
+            contracts, kills, proposals: as `waiting` has them.
             most: of each kind, that are described.
             known: keys of what is not described again.
 
         Raises:
             StoreError: the database cannot be read.
         """
-        groups = self.waiting(contracts, kills=kills)
+        groups = self.waiting(contracts, kills=kills, proposals=proposals)
         entries = [entry for group in groups for entry in group.entries]
         # Of each group its first before the others of any: many alike ones do not hide what is rare.
         firsts = [group.entries[0] for group in groups]
@@ -258,8 +274,25 @@ class InboxReader:
         problems: list[Finding] = []
         kills = _kills(config, self._log, problems)
         contracts = ContractBaselineStore(self._log, authority, KERNEL_SURFACE).entries()
-        found = self.now(contracts, kills=kills, most=most, known=known)
+        proposals = self.proposals(config, problems)
+        found = self.now(contracts, kills=kills, proposals=proposals, most=most, known=known)
         return replace(found, items=tuple(item.masked() for item in found.items), problems=tuple(problems))
+
+    def proposals(self, config: Config, problems: list[Finding] | None = None) -> list[Proposal]:
+        """Proposals of higher autonomy, where levels are consulted; unreadable ones are a problem, not the end."""
+        if config.autonomy.mode == OFF:
+            return []
+        from sb.runtime.parts import open_proposals
+
+        try:
+            self._proposals = self._proposals or open_proposals(config, self._log)
+            return self._proposals.all()
+        except SBError as error:
+            why = f"levels of autonomy cannot be read: {error.message}"
+            (problems if problems is not None else []).append(
+                Finding("autonomy", Status.FAIL, why, error.hint)
+            )
+            return []
 
     def _read_requests(self) -> Iterable[Waiting]:
         numbers, fresh = self._queue.facts(self._requests.keys())
@@ -374,6 +407,12 @@ def _review(item: ReviewItem) -> Waiting:
     agent = str(item.record["agent"] or "")
     group, text = f"{kind}\n{item.stack}", reviewed_text(item)
     return Waiting(kind, item.reference, item.key, group, label, stake, agent, memory=text)
+
+
+def _level(it: Proposal) -> Waiting:
+    stake = Stake("autonomy", WRITES, since=it.at)
+    label, group = _label(f"autonomy of {it.agent}"), f"level\n{it.agent}"
+    return Waiting("level", it.id, f"level {it.id}", group, label, stake, it.agent, it.tool_id, about=it)
 
 
 def _kill(kill: Kill) -> Waiting:

@@ -106,6 +106,8 @@ def _sb(judge: Judge, arguments: list[str], stdin: Input) -> Finding:
         return _operators(judge, "doctor --fix")
     if group == "memory" and "import" in words[1:]:
         return _operators(judge, "memory import")  # whether others' memories are trusted is no agent's affair
+    if group == "agent" and any(len(word) > 2 and "--ground".startswith(word) for word in arguments):
+        return _operators(judge, "agent eval --ground")  # what is evidence of a run is no agent's affair
     if group == "agent" and "eval" in words[1:]:
         return _agent_eval(judge, arguments, stdin)
     if group in tables.OWN and len(words) > 1:

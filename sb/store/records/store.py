@@ -32,6 +32,7 @@ _INDEX = "INSERT INTO record_index (rowid, body, prev, place) VALUES (?, ?, ?, ?
 _READ = "INSERT INTO record_stats (record, place, accessed, last_accessed) VALUES (?, ?, ?, ?)"  # elsewhere
 _ABOUT_RECORDS = (
     "vectors", "access_log", "folded_reads", "record_stats", "record_evidence", "personal_data", "pii_audit",
+    "signal_log",
 )  # fmt: skip
 _SPEAKER = "INSERT INTO speakers (place, name) VALUES (?, ?) ON CONFLICT DO NOTHING"
 

@@ -296,7 +296,7 @@ def test_the_hook_loads_nothing_of_the_command_line(host: Host) -> None:
 
 
 # Each module costs a hook without the helper a quarter of a millisecond or more.
-MOST_MODULES = 245
+MOST_MODULES = 249  # three hold tables that stood in others
 OFF_BY_DEFAULT = (
     *(
         "sb.kernel.red_team",

@@ -17,7 +17,8 @@ from sb.errors import NotFoundError
 from sb.hosts.hooks.event import NativeCall
 from sb.hosts.install.host import Places
 from sb.hosts.registry import WITH_HOOKS, WITH_TRANSCRIPTS, WITHOUT_TRANSCRIPTS, transcript_reader
-from sb.hosts.transcripts import Item, RecordedCall, Session, Transcript, Used, find_transcripts
+from sb.hosts.transcripts import Item, RecordedCall, Session, Transcript, find_transcripts
+from sb.kernel.review.session_usage import Used
 from sb.kernel.review.usage import Tokens
 from tests.hosts.transcripts import written
 
@@ -112,7 +113,13 @@ def test_tokens_are_those_that_the_host_wrote(tmp_path: Path) -> None:
     }
     path = written.lines(tmp_path / "a.jsonl", [written.claude_response(1, "/w", usage=usage)])
     (used,) = _used("claude-code", path)
-    assert used == Used("msg_1", "claude-x", Tokens(3, 14, 900, 50))
+    assert used[:3] == ("msg_1", "claude-x", Tokens(3, 14, 900, 50))
+    created: dict[str, int] = {"ephemeral_5m_input_tokens": 20, "ephemeral_1h_input_tokens": 30}
+    for detail in (created, {}):
+        both: dict[str, object] = {**usage, "cache_creation": detail}
+        path = written.lines(tmp_path / "b.jsonl", [written.claude_response(1, "/w", usage=both)])
+        hour = detail.get("ephemeral_1h_input_tokens", 0)
+        assert _used("claude-code", path)[0].tokens == Tokens(3, 14, 900, 50 - hour, hour)
     total = {
         "input_tokens": 1000,
         "cached_input_tokens": 800,
@@ -125,10 +132,10 @@ def test_tokens_are_those_that_the_host_wrote(tmp_path: Path) -> None:
         {"type": "event_msg", "payload": {"type": "token_count", "info": None}},
     ]
     path = written.lines(tmp_path / "rollout-1.jsonl", rollout)
-    assert _used("codex", path) == [Used("", "gpt-x", Tokens(200, 7, 800))]
+    assert [used[:3] for used in _used("codex", path)] == [("", "gpt-x", Tokens(200, 7, 800))]
     counts = {"input": 100, "output": 5, "cached": 40, "thoughts": 6, "tool": 1, "total": 112}
     path = written.lines(tmp_path / "s.jsonl", [written.gemini_message(1, [], counts)])
-    assert _used("gemini-cli", path) == [Used("m1", "gemini-x", Tokens(61, 11, 40))]
+    assert [used[:3] for used in _used("gemini-cli", path)] == [("m1", "gemini-x", Tokens(61, 11, 40))]
 
 
 def _used(host: str, path: Path) -> list[Used]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,14 @@ from sb.hosts.claude_code.events import ADAPTER
 from sb.hosts.hooks.event import Decision, HookEvent, HookVerdict, Moment
 from sb.hosts.hooks.judging import judge
 from sb.hosts.usage import advance
-from sb.kernel.review.session_usage import TranscriptState, load_usage, save_usage
-from sb.kernel.review.usage import Tokens, cost_usd, price_of, total
+from sb.kernel.review.session_usage import (
+    SessionUsage,
+    TranscriptState,
+    Used,
+    load_usage,
+    save_usage,
+)
+from sb.kernel.review.usage import Tokens, cost_usd, least_cost_usd, price_of, total
 from tests.hosts.transcripts import written
 
 RUN = "run_0123456789abcdef"
@@ -132,18 +139,18 @@ def test_remembered_file_that_is_damaged_counts_as_none(
 def test_the_last_record_of_each_response_counts(counts: list[tuple[str, str, int]]) -> None:
     state = TranscriptState()
     for key, model, count in counts:
-        state.add(key, model, Tokens(count))
+        state.add(Used(key, model, Tokens(count)))
     last = {key: (model, count) for key, model, count in counts}
     for model in "xy":
         wanted = sum(count for item, count in last.values() if item == model)
-        assert state.models.get(model, Tokens()).input == wanted
+        assert SessionUsage({"file": state}).usage.get(model, Tokens()).input == wanted
 
 
 def test_sums_of_a_session_count_once_and_by_the_model_of_their_turn() -> None:
     state = TranscriptState()
     for model, count in (("a", 10), ("a", 10), ("b", 25), ("b", 5)):  # the last one began anew
-        state.add("", model, Tokens(count))
-    assert state.models == {"a": Tokens(10), "b": Tokens(20)}
+        state.add(Used("", model, Tokens(count)))
+    assert SessionUsage({"file": state}).usage == {"a": Tokens(10), "b": Tokens(20)}
 
 
 def test_what_is_not_priced_is_unknown_and_never_nothing() -> None:
@@ -153,6 +160,11 @@ def test_what_is_not_priced_is_unknown_and_never_nothing() -> None:
     assert cost_usd(usage, {"claude-x": ModelPrice(3, 15)}) is None
     assert cost_usd({"claude-x": Tokens(1_000_000)}, {"claude-x": ModelPrice(3)}) == 3
     assert cost_usd({}, {}) == 0
+    hour = {"claude-x": Tokens(cache_write=1_000_000, cache_write_1h=1_000_000)}
+    assert cost_usd(hour, PRICES) is None
+    assert cost_usd(hour, {"claude-x": ModelPrice(cache_write=3.75, cache_write_1h=6)}) == 9.75
+    assert least_cost_usd(hour | {"gpt-x": Tokens(9)}, PRICES) == 7.5
+    assert least_cost_usd(hour, {}) == 0
     both = {"claude-*": ModelPrice(1), "claude-opus-*": ModelPrice(2), "claude-opus-5": ModelPrice(3)}
     assert [price_of(name, both) for name in ("claude-opus-5", "claude-opus-6", "claude-x", "o")] == [
         ModelPrice(3),
@@ -196,7 +208,7 @@ def test_cap_stops_new_calls_and_says_why(user: Path) -> None:
     transcript = written.lines(user / "s.jsonl", [response(1, input_tokens=1_000_000)])
     verdict = session_of(user, "budget: {session_cost_usd: 3}\n", transcript)
     assert verdict.decision is Decision.DENY
-    assert "this session has cost $3.00" in verdict.reason
+    assert "this session has cost at least $3.00" in verdict.reason
     assert "budget.session_cost_usd is $3.00" in verdict.reason
     assert session_of(user, "budget: {session_cost_usd: 4}\n", transcript) == HookVerdict()
     assert session_of(user, "", transcript) == HookVerdict()
@@ -228,3 +240,53 @@ def test_only_runs_have_a_file(tmp_path: Path) -> None:
     save_usage(tmp_path / "usage", "../evil", session)
     assert [path.name for path in (tmp_path / "usage").iterdir()] == [f"{RUN}.json"]
     assert load_usage(tmp_path / "usage", "../evil") is None
+
+
+def test_usage_is_kept_by_hour_and_size_of_the_prompt_and_as_the_host_priced_it(tmp_path: Path) -> None:
+    def at(number: int, moment: str, *, usd: object = None, **usage: int) -> dict[str, Any]:
+        record = response(number, cache_read_input_tokens=0, **usage)
+        return record | {"timestamp": moment} | ({"costUSD": usd} if usd is not None else {})
+
+    lines = [
+        at(1, "2026-03-01T10:59:59Z", input_tokens=200_000),
+        at(2, "2026-03-01T10:00:00Z", input_tokens=200_001),
+        at(3, "2026-03-01T11:00:00Z", input_tokens=200_000),
+        at(4, "2026-03-01T11:00:00Z", usd=0.25),
+        at(4, "2026-03-01T11:00:00Z", usd=0.5),  # a later record of the same response
+        at(5, "2026-03-01T11:00:00Z", usd=1.0),
+        at(6, "2026-03-01T11:00:00Z", usd=-1.0),
+        at(7, "2026-03-01T11:00:00Z", usd=float("nan")),
+    ]
+    advance(tmp_path / "usage", RUN, event(written.lines(tmp_path / "a.jsonl", lines)))
+    session = load_usage(tmp_path / "usage", RUN)
+    assert session is not None
+    found = {(part.at, part.band, part.usd): part.tokens.input for part in session.parts}
+    ten, eleven = 1_772_359_200, 1_772_362_800
+    assert found == {
+        (ten, 4, None): 200_000,
+        (ten, 5, None): 200_001,
+        (eleven, 4, None): 200_000,
+        (eleven, None, 1.5): 2_000,
+        (eleven, 0, None): 2_000,
+    }
+
+
+def test_usage_of_older_versions_is_still_read(tmp_path: Path) -> None:
+    old = {"input": 5, "output": 1, "cache_read": 0, "cache_write": 7}
+    state = {
+        "offset": 9,
+        "inode": 1,
+        "model": "m",
+        "sum": old,
+        "recent": {"k": ["m", old]},
+        "models": {"m": old},
+    }
+    document = json.dumps({"files": {"/a": state}, "behind": False})
+    (tmp_path / f"{RUN}.json").write_text(document, encoding="utf-8")
+    session = load_usage(tmp_path, RUN)
+    assert session is not None
+    assert session.usage == {"m": Tokens(5, 1, 0, 7)}
+    (part,) = session.parts
+    assert (part.model, part.at, part.band, part.usd) == ("m", None, None, None)
+    session.files["/a"].add(Used("k", "m", Tokens(6, 1)))
+    assert session.usage == {"m": Tokens(6, 1)}

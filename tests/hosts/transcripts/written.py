@@ -27,7 +27,7 @@ def claude_response(
     number: int,
     cwd: str,
     *content: Mapping[str, Any],
-    usage: Mapping[str, int] | None = None,
+    usage: Mapping[str, object] | None = None,
     model: str = "claude-x",
 ) -> dict[str, Any]:
     """One line of an assistant's response."""
