@@ -51,7 +51,15 @@ def _answer(items: list[dict[str, Any]], json_: bool) -> None:
     if json_:
         output.emit_json({"items": shown})
         return
-    for item in shown:
-        output.line("  ".join(f"{name}: {value}" for name, value in item.items()), one_line=True)
-    if not shown:
+    names = list(dict.fromkeys(name for item in shown for name in item))
+    if shown:
+        output.table(names, [[_cell(item.get(name)) for name in names] for item in shown])
+    else:
         note("nothing to show")
+
+
+def _cell(value: Any) -> str:
+    """A value in a table."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "-" if value in (None, "") else f"{value:g}" if isinstance(value, float) else str(value)
