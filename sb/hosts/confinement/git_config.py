@@ -17,6 +17,7 @@ from pathlib import Path
 
 from sb.hosts.confinement import no_links
 from sb.hosts.confinement.git_addresses import is_address, is_harmless_alias, is_remote_name
+from sb.hosts.confinement.git_reads import holds_link
 from sb.hosts.confinement.repositories import git_folder_of, git_program, leading, modules_of
 from sb.shell.parsing.words import is_literal
 
@@ -139,7 +140,7 @@ def runs_others(project: str) -> bool:
     if any(not _OF_LFS_HOOK.search(_text(os.path.join(folder, "hooks", name))) for name in names):
         return True
     # Repositories in this one are those that a fetch goes into.
-    if any(leading(folder)) or no_links.names_in(os.path.join(folder, "modules")):
+    if holds_link(folder) or any(leading(folder)) or no_links.names_in(os.path.join(folder, "modules")):
         return True
     if len(no_links.names_in(os.path.join(folder, "worktrees"))) > _MOST_WORKTREES:
         return True
