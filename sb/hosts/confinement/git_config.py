@@ -17,7 +17,7 @@ from pathlib import Path
 
 from sb.hosts.confinement import no_links
 from sb.hosts.confinement.git_addresses import is_address, is_harmless_alias, is_remote_name
-from sb.hosts.confinement.git_reads import holds_link
+from sb.hosts.confinement.git_reads import holds_link, names_file_elsewhere, person_configs
 from sb.hosts.confinement.repositories import git_folder_of, git_program, leading, modules_of
 from sb.shell.parsing.words import is_literal
 
@@ -150,8 +150,15 @@ def runs_others(project: str) -> bool:
     )
     if in_parts or _GITLINK in index or no_links.status(os.path.join(project, ".gitmodules")):
         return True
+    if any(
+        names_file_elsewhere(*pair, project, file, is_persons=True)
+        for file in person_configs()
+        for pair in _all_keys(file)
+    ):
+        return True
     return any(
-        runs_program(*pair) and not is_usual(pair) and not _is_tree(file, *pair, project)
+        (runs_program(*pair) and not is_usual(pair) and not _is_tree(file, *pair, project))
+        or names_file_elsewhere(*pair, project, file)
         for file in config_files(project)
         for pair in _all_keys(file)
     )
