@@ -17,6 +17,7 @@ from pathlib import Path
 
 from sb.hosts.confinement import no_links
 from sb.hosts.confinement.git_addresses import is_address, is_harmless_alias, is_remote_name
+from sb.hosts.confinement.git_leading import inner_folders
 from sb.hosts.confinement.git_reads import holds_link, names_file_elsewhere, person_configs
 from sb.hosts.confinement.repositories import git_folder_of, git_program, leading, modules_of
 from sb.shell.parsing.words import is_literal
@@ -80,13 +81,10 @@ def config_files(project: str) -> Iterator[str]:
     worktrees = os.path.join(folder, "worktrees")
     places = [
         os.path.join(git, name)
-        for git in (folder, *modules_of(folder))
+        for git in (folder, *modules_of(folder), *inner_folders(project))
         for name in ("config", "config.worktree")
     ]
-    places += [
-        os.path.join(worktrees, name, "config.worktree")
-        for name in no_links.names_in(worktrees)[:_MOST_WORKTREES]
-    ]
+    places += [os.path.join(worktrees, name, "config.worktree") for name in no_links.names_in(worktrees)]
     yield from (path for path in places if no_links.status(path) is not None)
 
 
