@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import lru_cache
 
 from sb.hosts.confinement import no_links
 from sb.hosts.confinement.profile import contains
@@ -21,6 +22,10 @@ from sb.shell.snapshots.git_objects import Unreadable
 _COMMON = b"../.."  # of a worktree, as git writes it
 _GITLINK = 0o160000
 _GITLINK_BYTES = b"\0\0\xe0\0"  # that mode, as the index has it
+# Of an index: its header, and in each entry the places of the mode and of the flags, with the name behind.
+_HEADER, _MODE_AT, _FLAGS_AT, _EXTENDED = 12, 24, 60, 0x40
+_COMPRESSED = b"\0\0\0\4"  # its version, in which names are cut
+_NOT_INSIDE = frozenset(("", ".", "..", ".git"))
 _MOST_INDEX = 64 << 20  # bytes
 _LONGEST = 4096  # bytes of a file that names a folder
 _DEEPEST = 4  # submodules in each other
@@ -123,15 +128,41 @@ def _submodules(tree: str, folder: str, depth: int) -> Iterator[str]:
             yield from _submodules(inner, named, depth - 1)
 
 
-def _gitlinks(index: str) -> list[str]:
+def _gitlinks(index: str) -> tuple[str, ...]:
     """The paths of the repositories in this one, as an index has them; none of one that cannot be read."""
+    entry = no_links.status(index)
+    state = (entry.st_ino, entry.st_size, entry.st_mtime_ns, entry.st_ctime_ns) if entry else ()
+    return _gitlinks_as_of(index, state)
+
+
+@lru_cache(64)
+def _gitlinks_as_of(index: str, _state: tuple[int, ...]) -> tuple[str, ...]:
     try:
-        if _GITLINK_BYTES not in no_links.read(index, _MOST_INDEX):
-            return []
-        entries = read_index(index).entries
+        data = no_links.read(index, _MOST_INDEX)
+        if _GITLINK_BYTES not in data:
+            return ()
+        paths = _scanned(data) if data[4:8] != _COMPRESSED else _parsed(index)
     except (OSError, Unreadable):
-        return []
-    return [path for path, entry in entries.items() if entry.mode == _GITLINK]
+        return ()
+    # An agent can write any path there, also one of the person's other repositories.
+    return tuple(path for path in paths if path and not _NOT_INSIDE.intersection(path.split("/")))
+
+
+def _parsed(index: str) -> Iterator[str]:
+    return (path for path, entry in read_index(index).entries.items() if entry.mode == _GITLINK)
+
+
+def _scanned(data: bytes) -> Iterator[str]:
+    """The names beside the mode of a repository: to read all of 10,000 entries takes 20 ms."""
+    at = data.find(_GITLINK_BYTES)
+    while at >= 0:
+        start = at - _MODE_AT
+        flags = data[start + _FLAGS_AT : start + _FLAGS_AT + 2]
+        name = start + _FLAGS_AT + (4 if flags[:1] and flags[0] & _EXTENDED else 2)
+        end = data.find(b"\0", name)
+        if (start - _HEADER) % 8 == 0 and end > 0:
+            yield os.fsdecode(data[name:end])
+        at = data.find(_GITLINK_BYTES, at + 1)
 
 
 def _named(entry: str, text: str) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from sb.hosts.confinement.git_leading import inner_folders
 from sb.hosts.confinement.watched import Watch, accept, also_started, restore, watch
 from tests.hosts.confinement.conftest import GIT, Place, git
 from tests.rows import rows
@@ -155,3 +156,29 @@ def test_bare_repository_of_the_person_stays(place: Place, removed: Path) -> Non
     before = watch(str(place.project))
     git(place.project, "symbolic-ref", "HEAD", "refs/heads/other")
     assert restore(str(place.project), before, removed) == []
+
+
+def test_index_names_no_repository_outside_of_the_project(nested: Path, removed: Path) -> None:
+    """An agent can write any path there; of the person's other repositories nothing is taken out."""
+    other = nested.parent / "lib"
+    git(other, "config", "core.fsmonitor", "theirs")
+    before, index = watch(str(nested)), nested / ".git" / "index"
+    assert index.read_bytes().count(b"sub") == 1
+    for name in (b"../lib", b"/" + os.fsencode(other)):
+        git(nested, "reset", "-q")
+        git(nested, "update-index", "--add", "--cacheinfo", "160000", "1" * 40, "x" * len(name))
+        index.write_bytes(index.read_bytes().replace(b"x" * len(name), name))
+        assert restore(str(nested), before, removed) == []
+    assert "theirs" in (other / ".git" / "config").read_text()
+
+
+@pytest.mark.parametrize("version", ["2", "3", "4"])
+def test_submodules_are_found_in_each_version_of_an_index(version: str, nested: Path) -> None:
+    names = [f"lib{'x' * number}" for number in range(9)]
+    for name in names:
+        git(nested, "update-index", "--add", "--cacheinfo", "160000", "1" * 40, name)
+        git(nested, "init", "-q", name)
+    (nested / "later").write_text("x")
+    git(nested, "add", *([] if version == "2" else ["--intent-to-add"]), "later")
+    git(nested, "update-index", "--index-version", version)
+    assert inner_folders(str(nested)) == [f"{nested}/{name}/.git" for name in names]
