@@ -42,6 +42,8 @@ def leading_paths(project: str) -> Iterator[str]:
         return
     for git in (folder, *modules_of(folder), *inner_folders(project)):
         yield from leading(git)
+    for tree in _inner_trees(project):
+        yield from bare_head(tree)
     yield from linked_records(folder)
     worktrees = os.path.join(folder, "worktrees")
     for name in no_links.names_in(worktrees):

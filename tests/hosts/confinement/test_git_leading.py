@@ -68,6 +68,7 @@ CHANGES = (
     f"{_COPY.format('.git/modules/sub', 'sub')}; mkdir -p .git/x/modules; mv m .git/x/modules/sub; echo gitdir: ../.git/x/modules/sub > sub/.git",
     f"{_COPY.format('.git/modules/sub/modules/deep', 'sub/deep')}; echo gitdir: $PWD/m > sub/deep/.git",
     f"{_COPY.format('.git/modules/sub', 'sub')}; git rm -q --cached sub; echo gitdir: $PWD/m > sub/.git; git reset -q",
+    f"{_COPY.format('.git/modules/sub', 'sub')}; rm sub/.git; mv m/* sub; git config --file sub/config core.bare false",
     f"{_RECORD.format('wt')}; echo gitdir: $PWD/h > wt/.git",
     f"{_RECORD.format('hot')}; mv .git/worktrees/hot w; ln -s ../../h .git/worktrees/hot",
     "git config --file .git/modules/sub/config core.fsmonitor $PWD/evil; cd .git/modules; for i in $(seq 250); do mkdir a$i; touch a$i/HEAD; done",
