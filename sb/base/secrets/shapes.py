@@ -109,6 +109,9 @@ RECOGNISERS: tuple[Recogniser, ...] = (
     _shape("login", _PASSWORD_OPTION + r"[\"']?(?!\d{1,5}:\d)(?P<value>[^\s\"'\-][^\s\"']{2,200})", *_PASSWORD_OPTION_HINTS, near=r"[^\n]{0,240}-[ap]"),
     *(_of_table(**row) for row in tables.LOGINS),
     _shape("login", r"\baws configure set (?:[\w.\-]{1,80}\.)?aws_(?:secret_access_key|session_token)\s{1,3}[\"']?(?P<value>[^\s\"']{16,2000})", "aws configure set"),
+    # A line of a .netrc, as programs show it that took it for something else; alone it is more often prose.
+    _shape("login", r"\b(?:machine\s{1,5}\S{1,200}|default)\s{1,5}(?:(?:login|account)\s{1,5}\S{1,200}\s{1,5}){1,2}password\s{1,5}[\"']?(?P<value>[^\s\"']{1,300})", "machine", "default", near=r"(?:" + _SPACE + r"{1,5}[^\s]{1,200})?" + _SPACE + r"{1,5}(?:login|account)"),
+    _shape("login", r"(?:^|:)\s{0,8}(?:login\s{1,5}\S{1,200}\s{1,5})?password\s{1,5}[\"']?" + _WITH_DIGIT + r"(?P<value>" + _PLAIN + r"{5,300})[\"']?\s{0,8}$", "password", near=_SPACE + r"{1,5}[^\s]{0,200}\d", flags=re.MULTILINE),
     _shape("keyed_secret", PASS + r"s?" + _GIVEN + _QUOTE + r"(?P<value>[^\"'\n]{1,300}?)" + _QUOTE, *_PASS_WORDS, near=_SECRET_KEY + "s?" + _VALUE, flags=re.IGNORECASE),
     _shape("keyed_secret", PASS + r"s?(?:" + _GIVEN + r"|\s{1,3}is\s{1,3}" + _WITH_DIGIT + r")(?P<value>" + _PLAIN + r"{5,300})", *_PASS_WORDS, near=_SECRET_KEY + "s?" + _VALUE, flags=re.IGNORECASE),
     _shape("keyed_secret", KEY + r"(?:" + _GIVEN + r"(?:" + _QUOTE + r")?|\s{1,3}is\s{1,3})" + _WITH_DIGIT + r"(?P<value>" + _PLAIN + r"{8,300})", *_KEY_WORDS, near=_VALUE, flags=re.IGNORECASE),

@@ -17,6 +17,8 @@ from pathlib import Path
 
 from sb.hosts.confinement import no_links
 from sb.hosts.confinement.git_addresses import is_address, is_harmless_alias, is_remote_name
+from sb.hosts.confinement.git_leading import inner_folders
+from sb.hosts.confinement.git_reads import holds_link, names_file_elsewhere, person_configs
 from sb.hosts.confinement.repositories import git_folder_of, git_program, leading, modules_of
 from sb.shell.parsing.words import is_literal
 
@@ -79,13 +81,10 @@ def config_files(project: str) -> Iterator[str]:
     worktrees = os.path.join(folder, "worktrees")
     places = [
         os.path.join(git, name)
-        for git in (folder, *modules_of(folder))
+        for git in (folder, *modules_of(folder), *inner_folders(project))
         for name in ("config", "config.worktree")
     ]
-    places += [
-        os.path.join(worktrees, name, "config.worktree")
-        for name in no_links.names_in(worktrees)[:_MOST_WORKTREES]
-    ]
+    places += [os.path.join(worktrees, name, "config.worktree") for name in no_links.names_in(worktrees)]
     yield from (path for path in places if no_links.status(path) is not None)
 
 
@@ -139,7 +138,7 @@ def runs_others(project: str) -> bool:
     if any(not _OF_LFS_HOOK.search(_text(os.path.join(folder, "hooks", name))) for name in names):
         return True
     # Repositories in this one are those that a fetch goes into.
-    if any(leading(folder)) or no_links.names_in(os.path.join(folder, "modules")):
+    if holds_link(folder) or any(leading(folder)) or no_links.names_in(os.path.join(folder, "modules")):
         return True
     if len(no_links.names_in(os.path.join(folder, "worktrees"))) > _MOST_WORKTREES:
         return True
@@ -149,8 +148,15 @@ def runs_others(project: str) -> bool:
     )
     if in_parts or _GITLINK in index or no_links.status(os.path.join(project, ".gitmodules")):
         return True
+    if any(
+        names_file_elsewhere(*pair, project, file, is_persons=True)
+        for file in person_configs()
+        for pair in _all_keys(file)
+    ):
+        return True
     return any(
-        runs_program(*pair) and not is_usual(pair) and not _is_tree(file, *pair, project)
+        (runs_program(*pair) and not is_usual(pair) and not _is_tree(file, *pair, project))
+        or names_file_elsewhere(*pair, project, file)
         for file in config_files(project)
         for pair in _all_keys(file)
     )

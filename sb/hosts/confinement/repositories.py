@@ -67,14 +67,22 @@ def named_by(root: str) -> str:
 
 def linked_trees(root: str) -> list[str]:
     """The linked worktrees of a working tree's repository, real paths: those that name its record of them in turn."""
-    records = os.path.join(git_folder_of(root), "worktrees")
-    trees = []
+    return [
+        tree
+        for tree, record in recorded_trees(git_folder_of(root)).items()
+        if named_by(tree) == os.path.realpath(record)
+    ]
+
+
+def recorded_trees(folder: str) -> dict[str, str]:
+    """The linked worktrees that a git folder names, real paths, to its record of each, which an agent can write."""
+    records = os.path.join(folder, "worktrees")
+    trees = {}
     for name in _names(records) if os.path.isabs(records) else ():
         record = os.path.join(records, name)
         entry = os.path.normpath(os.path.join(record, _read(os.path.join(record, "gitdir")).strip() or "/"))
-        tree = os.path.realpath(os.path.dirname(entry))
-        if os.path.basename(entry) == ".git" and named_by(tree) == os.path.realpath(record):
-            trees.append(tree)
+        if os.path.basename(entry) == ".git":
+            trees[os.path.realpath(os.path.dirname(entry))] = record
     return trees
 
 
@@ -132,8 +140,23 @@ def _programs(folder: str) -> Iterator[str]:
 
 
 def modules_of(folder: str) -> Iterator[str]:
-    """The git folders of submodules in a repository's git folder."""
-    return _modules(os.path.join(folder, "modules"))
+    """The git folders of submodules in a repository's git folder, of those in its linked worktrees too."""
+    return (path for path in _in_modules(folder) if not os.path.islink(path))
+
+
+def linked_records(folder: str) -> Iterator[str]:
+    """The links in place of the folders that a git folder has for submodules and linked worktrees."""
+    worktrees = os.path.join(folder, "worktrees")
+    paths = (os.path.join(worktrees, name) for name in no_links.names_in(worktrees))
+    yield from (path for path in (*_in_modules(folder), *paths) if os.path.islink(path))
+
+
+def _in_modules(folder: str) -> Iterator[str]:
+    """The git folders of submodules, and links among them."""
+    worktrees = os.path.join(folder, "worktrees")
+    own = (os.path.join(worktrees, name) for name in no_links.names_in(worktrees))
+    for place in (folder, *(path for path in own if not os.path.islink(path))):
+        yield from _modules(os.path.join(place, "modules"))
 
 
 def leading(folder: str) -> Iterator[str]:
@@ -148,14 +171,15 @@ def leading(folder: str) -> Iterator[str]:
 
 
 def _modules(folder: str, depth: int = 3) -> Iterator[str]:
-    """The git folders of submodules, also of those in folders."""
+    """The git folders of submodules, also of those in folders, and each link in place of a folder."""
     if os.path.islink(folder):
+        yield folder
         return
     for name in _names(folder):
         path = os.path.join(folder, name)
         if os.path.islink(path):
-            continue
-        if os.path.isfile(os.path.join(path, "HEAD")):
+            yield path
+        elif os.path.isfile(os.path.join(path, "HEAD")):
             yield path
             yield from _modules(os.path.join(path, "modules"), depth)
         elif depth and os.path.isdir(path):

@@ -30,20 +30,19 @@ from sb.hosts.confinement.git_config import (
     keys_of,
     without,
 )
+from sb.hosts.confinement.git_leading import bare_head, leading_paths, pointers, wrong_entries
+from sb.hosts.confinement.git_leading import former as former_text
 from sb.hosts.confinement.profile import PROJECT_SETTINGS, contains, identities
 from sb.hosts.confinement.repositories import (
     git_folder_of,
     git_program,
-    leading,
     modules_of,
-    named_by,
 )
 
 _MOST_SHOWN = 200  # characters of a key's value
 _MOST_TEXT = 4 << 20  # bytes of all configurations of a watch
 _FAILED = "could not "
 _SAW = "saw "
-_COMMON = b"../.."  # of a worktree, as git writes it
 
 
 @frozen
@@ -62,6 +61,7 @@ class Watch:
         contents: of settings and hooks.
         started: folders of the project in which hosts were started.
         files: settings that are files, to what they were: a mount goes when a person replaces what it is on.
+        pointers: `.git` files of submodules and worktrees inside of the project, to their texts.
     """
 
     settings: dict[str, str]
@@ -75,6 +75,7 @@ class Watch:
     contents: Contents | None = None
     started: list[str] = field(default_factory=list)
     files: dict[str, str] = field(default_factory=dict)
+    pointers: dict[str, str] = field(default_factory=dict)
 
     @property
     def known(self) -> set[str]:
@@ -96,7 +97,7 @@ class Watch:
             "reported",
             "started",
         }
-        if body.keys() - {"files"} != names:
+        if body.keys() - {"files", "pointers"} != names:
             return None
         return cls(**body, contents=Contents(**saved) if saved else None)
 
@@ -123,13 +124,15 @@ def watch(
     texts = contents(project, copies, started) if copies is not None else None
     held_now, files = identities(held), _setting_files(project, started)
     more: dict[str, Any] = {"contents": texts, "started": list(started), "files": files}
+    more["pointers"] = pointers(project)
     return Watch(_settings(project, started), hooks, _configs(project), missing, held_now, **more)
 
 
 def also_started(before: Watch, started: Sequence[str]) -> Watch:
     """The watch with more folders in which hosts were started, as these are now."""
     new = [folder for folder in started if folder not in before.started]
-    found = {path: no_links.link_text(path) for folder in new for path in _host_settings(folder)}
+    paths = (path for folder in new for path in (*_host_settings(folder), *bare_head(folder)))
+    found = {path: no_links.link_text(path) for path in paths}
     return replace(before, settings={**found, **before.settings}, started=[*before.started, *new])
 
 
@@ -152,6 +155,7 @@ def restore(
     done = [
         *putting.absent(),
         *putting.settings(),
+        *putting.entries(),
         *putting.hooks(),
         *_restored_configs(project, before, removed, accepted),
         *putting.contents(allowed),
@@ -185,6 +189,10 @@ def accept(
         before,
         settings={**before.settings, **entries},
         absent=[path for path in before.absent if path not in allowed],
+        pointers={
+            **before.pointers,
+            **{path: text for path, text in pointers(project).items() if path in allowed},
+        },
         approved=list(dict.fromkeys([*before.approved, *named])),
         accepted=[*before.accepted, *(list(pair) for pair in keys if list(pair) not in before.accepted)],
         reported=[*before.reported, *(clause for clause in done if clause.startswith((_FAILED, _SAW)))],
@@ -236,10 +244,18 @@ class _Putting:
         yield self._made(path)
         if (former := self._before.configs.get(path)) is not None:
             yield _put(path, former.encode(errors="surrogateescape"))
-        if path.endswith("/commondir") and "/worktrees/" in path:
-            yield _put(path, _COMMON + b"\n")
-        if path.endswith("/gitdir") and path.startswith(f"{named_by(self._project)}/"):
-            yield _put(path, os.fsencode(f"{self._project}/.git\n"))
+        if (text := former_text(path, self._project)) is not None:
+            yield _put(path, text)
+
+    def entries(self) -> Iterator[str]:
+        """Put back the `.git` files of submodules and worktrees that name a folder of the agent's."""
+        for path in wrong_entries(self._project, self._before.pointers):
+            if path in self._approved:
+                continue
+            yield _moved(path, self._removed, "moved {path} away, which leads git elsewhere")
+            if text := self._before.pointers.get(path, ""):
+                link = text.removeprefix("\0")
+                yield _linked(path, link) if link != text else _put(path, os.fsencode(text))
 
     def hooks(self) -> Iterator[str]:
         for folder in _hooks(self._project):
@@ -291,7 +307,9 @@ _MADE = "moved {path} away, which only an approved call may create"
 def _restored_configs(
     project: str, before: Watch, removed: Path, accepted: Collection[Pair]
 ) -> Iterator[str]:
-    for file in config_files(project) if git_program() else ():
+    # Also those that were there: more submodules than are looked at could stand before them.
+    files = dict.fromkeys((*config_files(project), *before.configs))
+    for file in files if git_program() else ():
         link = no_links.link_text(file)
         former = before.configs.get(file, "")
         if former is None or (link and before.settings.get(file) == link):
@@ -399,8 +417,9 @@ def moved_away(path: str, removed: Path) -> str:
 
 def _settings(project: str, started: Sequence[str]) -> dict[str, str]:
     """Settings of hosts where they count, and what leads git elsewhere, each to its link's text."""
-    found = [path for folder in (project, *started) for path in _host_settings(folder)]
-    return {path: no_links.link_text(path) for path in (*found, *_leading_git(project))}
+    folders = (project, *started)
+    found = [path for folder in folders for path in (*_host_settings(folder), *bare_head(folder))]
+    return {path: no_links.link_text(path) for path in (*found, *leading_paths(project))}
 
 
 def _host_settings(project: str) -> Iterator[str]:
@@ -425,48 +444,6 @@ def _setting_files(project: str, started: Sequence[str]) -> dict[str, str]:
         for path, result in found
         if result and stat.S_ISREG(result.st_mode)
     }
-
-
-def _leading_git(project: str) -> Iterator[str]:
-    """The paths that lead git elsewhere: a link or a file in place of its folder, and what is not git's in there."""
-    entry = os.path.join(project, ".git")
-    if no_links.link_text(entry) or no_links.is_regular(entry):
-        yield entry
-    yield from _wrong_pointers(project)
-    folder = git_folder_of(project)
-    if not folder:
-        return
-    for git in (folder, *modules_of(folder)):
-        yield from leading(git)
-    worktrees = os.path.join(folder, "worktrees")
-    for name in no_links.names_in(worktrees):
-        path = os.path.join(worktrees, name, "commondir")
-        if no_links.status(path) is not None and not _is_common(path):
-            yield path
-
-
-def _wrong_pointers(project: str) -> Iterator[str]:
-    """The files of a linked worktree's git folder that do not name its repository or its tree, as git writes them."""
-    folder = named_by(project)
-    if folder and not _is_common(os.path.join(folder, "commondir")):
-        yield os.path.join(folder, "commondir")
-    if folder and not _is_back(os.path.join(folder, "gitdir"), project):
-        yield os.path.join(folder, "gitdir")
-
-
-def _is_back(path: str, project: str) -> bool:
-    try:
-        named = os.fsdecode(no_links.read(path, 4096).strip())
-    except OSError:
-        return False
-    return os.path.normpath(os.path.join(os.path.dirname(path), named)) == os.path.join(project, ".git")
-
-
-def _is_common(path: str) -> bool:
-    try:
-        return no_links.read(path, 64).strip() == _COMMON
-    except OSError:
-        return False
 
 
 def _counts(path: str, project: str, started: Sequence[str] = ()) -> bool:
