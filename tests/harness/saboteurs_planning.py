@@ -14,7 +14,6 @@ from sb.kernel.run_context import RunBudget
 from tests.harness.saboteurs import breaks
 
 
-@breaks("HA-18")
 @breaks("HA-26")
 def a_dry_run_calls_tools(patch: pytest.MonkeyPatch) -> None:
     run = AgenticRuntime.run

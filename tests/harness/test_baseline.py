@@ -9,9 +9,16 @@ from typing import Any
 import pytest
 
 from tests.conftest import CommandLine
+from tests.harness.conftest import breaks
 
 PASSES, PARTIAL_P1, FAILS_P0 = "HA-12", "HA-28", "HA-26"
 SELECTION = ["--only", PASSES, "--only", PARTIAL_P1, "--only", FAILS_P0]
+
+
+@pytest.fixture(autouse=True)
+def broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """HA-26 fails."""
+    breaks(monkeypatch)
 
 
 @pytest.fixture

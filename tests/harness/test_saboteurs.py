@@ -43,6 +43,7 @@ NEEDED_BY = {
     "derivations_are_not_related": {"HA-05", "HA-38"},
     "unsigned_decisions_count": {"HA-36"},
     "the_end_of_a_run_is_not_recorded": {"HA-34"},
+    "a_dry_run_calls_tools": {"HA-18"},
     "matchers_are_not_asked": {"HA-37"},
     "nothing_is_worse_than_before": {"HA-37"},
 }
