@@ -273,7 +273,7 @@ class HostedTrees:
         return found._replace(unstored={**found.unstored, **left})
 
     def _change(self, call: OpenCall, before: StoredTree, difference: Difference, session: str) -> TreeChange:
-        rows, differing = self._rows(difference)
+        rows, differing = self._rows(difference, before.at)
         if rows:
             share = self._share if session else 1.0
             self._packs.extend(
@@ -282,10 +282,14 @@ class HostedTrees:
         overlapping = {*call.overlapping, *self._trees.begun_since(before.project, call.key, before.at)}
         return TreeChange(rows, difference.unstored, "", len(overlapping) if rows else 0)
 
-    def _rows(self, difference: Difference) -> tuple[list[dict[str, Any]], list[tuple[Any, bytes]]]:
-        """The states of now, and the former ones, of the paths that differ."""
+    def _rows(
+        self, difference: Difference, at: float
+    ) -> tuple[list[dict[str, Any]], list[tuple[Any, bytes]]]:
+        """The states of now, and the former ones, of the paths that differ from the tree of that time."""
+        from sb.store.file_age import marked, older_files
+        from sb.store.pack_file import ABSENT
         from sb.store.path_states import is_same, row, states
-        from sb.tools.pack_restoring import tracked_by
+        from sb.tools.pack_changes import tracked_by
 
         # What is reached by a link is not what was there, whatever it is.
         found = [
@@ -296,7 +300,8 @@ class HostedTrees:
             (entry, item) for entry, item in difference.before if not is_same(entry, now.get(entry.path))
         ]
         rows = [row(entry.path, now.get(entry.path)) for entry, _ in differing]
-        return [item | tracked_by(item) for item in rows], differing
+        older = older_files((entry.path for entry, _ in differing if entry.kind == ABSENT), at)
+        return marked((item | tracked_by(item) for item in rows), older), differing
 
 
 def _without_made(difference: Difference, known: KnownSettings) -> Difference:
