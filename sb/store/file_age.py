@@ -45,13 +45,15 @@ def is_older(row: Mapping[str, Any]) -> bool:
     return row.get(_OLDER) is True
 
 
-def older_files(paths: Iterable[str], at: float) -> set[str]:
+def older_files(paths: Iterable[str], at: float, *, by_content: bool = False) -> set[str]:
     """The files and links among the paths that a call made which are older than it, and have no name elsewhere.
 
     The files of a repository itself count only where all of it came: git renames its own.
 
     Args:
         at: seconds since the epoch, when the call had not begun.
+        by_content: also those whose content alone is older, as that of a file that came from another file system. The
+            times of what is unpacked are whole seconds.
     """
     made, found, names = set(paths), dict[str, os.stat_result](), Counter[tuple[int, int]]()
     for path in made:
@@ -65,10 +67,15 @@ def older_files(paths: Iterable[str], at: float) -> set[str]:
         if not os.path.isdir(path) or os.path.islink(path):
             found[path] = status
             names[status.st_dev, status.st_ino] += 1
+
+    def is_older_content(status: os.stat_result) -> bool:
+        return by_content and status.st_mtime < at and status.st_mtime_ns % 1_000_000_000 != 0
+
     return {
         path
         for path, status in found.items()
-        if names[status.st_dev, status.st_ino] >= status.st_nlink and (born(path) or at) < at
+        if names[status.st_dev, status.st_ino] >= status.st_nlink
+        and (is_older_content(status) or (born(path) or at) < at)
     }
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from zlib import crc32
 
 from sb.hosts.hooks.event import HookVerdict
+from sb.present.undo import not_restored
 from tests.hosts.hooks.conftest import Host
 from tests.hosts.hooks.test_snapshots import ADA, bash, run, undo_all
 from tests.hosts.hooks.test_trees import changes, of_work, program, shop
@@ -22,6 +23,7 @@ MOVES = [
     "os.makedirs('new/deep'); os.rename('app.log', 'new/deep/app.bak')",
     "os.rename('app.log', 'app.bak'); os.link('app.bak', 'second')",
     "os.rename('../report', 'report')",
+    "shutil.copy2('../report', 'report'); os.unlink('../report')",  # as where /tmp is mounted
     "os.rename(next(name for name in os.listdir() if name == 'src'), 'lib')",
     "os.unlink('.gitignore'); open('app.log', 'a').write('more'); open('out/x', 'r+').write('p')",
 ]
@@ -86,6 +88,7 @@ def test_what_a_line_moved_stays(shop: Host) -> None:
         "os.rename('src/a.py', 'src/z.py')",
         "os.rename('src', 'lib')",
         "shutil.copytree('src', 'copy'); shutil.copy2('src/a.py', 'b.py')",
+        "subprocess.run('git archive HEAD | tar xf - -C .. && mkdir un && git archive HEAD src | tar xf - -C un', shell=True)",
         "os.link('app.log', 'second')",
         "pathlib.Path('built').write_text('x'); os.utime('built', (1, 1))",
         "subprocess.run(['git', 'branch', '-m', 'main', 'trunk'])",
@@ -123,3 +126,44 @@ def test_forced_undo_keeps_what_it_removes(shop: Host) -> None:
         again = runtime.recovery.mutations.last()
         assert runtime.recovery.undo(again, ADA, "wanted").state == "reversed"
     assert (shop.project / "app.bak").read_text() == "precious1\n"
+
+
+@rows("options", ["-a", "-aq", "push --all", "save -a", "push -u -a -m mine", "-u -q -a"])
+def test_stash_with_ignored_files_stays(shop: Host, options: str) -> None:
+    bash(
+        "git stash clear; git checkout -qf; git clean -fdxq; echo precious1 > app.log; echo n > new",
+        shop.project,
+    )
+    (shop.project / "src/a.py").write_text("changed")
+    assert run(shop, f"git stash {options}", f"t{crc32(options.encode())}") == HookVerdict()
+    assert not (shop.project / "app.log").exists()
+    with shop.open() as runtime:
+        ref = runtime.recovery.mutations.last()
+        assert runtime.recovery.undo(ref, ADA, "not wanted").state == "reversed"
+        assert [line for line in not_restored(ref, runtime.log) if "refs/stash" in line]
+    assert ((shop.project / "src/a.py").read_text(), (shop.project / "new").read_text()) == ("changed", "n\n")
+    bash("git show stash@{0}^3:app.log | grep precious1", shop.project)
+
+
+@rows("options", ["", "-u", "push -u -m mine", "push --keep-index"])
+def test_stash_of_what_the_tree_holds_goes(shop: Host, options: str) -> None:
+    bash(
+        "git stash clear; git checkout -qf; git clean -fdxq; echo precious1 > app.log; echo n > new",
+        shop.project,
+    )
+    (shop.project / "src/a.py").write_text("changed")
+    before = of_work(shop.project)
+    assert run(shop, f"git stash {options}", f"t{crc32(options.encode())}") == HookVerdict()
+    with shop.open() as runtime:
+        ref = runtime.recovery.mutations.last()
+        assert runtime.recovery.undo(ref, ADA, "not wanted").state == "reversed"
+        assert list(not_restored(ref, runtime.log)) == []
+    assert of_work(shop.project) == before
+    assert not (shop.project / ".git/refs/stash").exists()
+
+
+def test_stash_beside_an_older_one_stays(shop: Host) -> None:
+    bash("echo 1 > src/a.py; git stash -q; echo precious1 > app.log; echo 2 > src/a.py", shop.project)
+    changes(shop, program(shop, "subprocess.run(['git', 'stash', '-a', '-q'], check=True)"))
+    undo_all(shop)
+    bash("git show stash@{0}^3:app.log; git show stash@{1}:src/a.py | grep 1", shop.project)
