@@ -34,6 +34,7 @@ from sb.shell.snapshots.local_effects import (
     REDIRECTIONS,
     harms_files_alone,
     is_of_files,
+    moves_files,
 )
 from sb.shell.snapshots.overwriting import Change
 from sb.tools.hosted.contracts import KEPT, KEPT_IN_PART, KEPT_NETWORK, SHELL
@@ -146,7 +147,9 @@ def _held(
         return _with_tree(governed, area)
     if "command" not in governed.args or not (tree := area().tree):
         return governed
-    alone = harms_files_alone(governed.effects.commands)
+    commands = governed.effects.commands
+    # What a line moves is judged as it is before it: the tree has no ignored files.
+    alone = harms_files_alone(commands) and not any(map(moves_files, commands))
     beside = () if alone else _changes_beside(call, governed, own_processes)
     if beside is None:
         return governed
@@ -178,6 +181,8 @@ def _changes_beside(
     ):  # which files they change is not known
         ends = ENDS_PROCESSES if own_processes else ()
         verdict = judged(line, comes_back=lambda argv: argv[0] in (*_GOES, *ends))
+        if any(map(moves_files, commands)):
+            return None
         return None if verdict.safety_class is SafetyClass.DESTRUCTIVE else ()
     changes = list[Change]()
 
@@ -197,7 +202,10 @@ def _changes_beside(
             # A pattern of names is written as one again: in quotes it would name one file.
             text = " ".join(re.sub(_PATTERN, "'*'", shlex.quote(word)) for word in argv)
             for folder in folders:
-                changes += call.context.classify(text, cwd=Path(folder)).changes.changes or ()
+                changed = call.context.classify(text, cwd=Path(folder)).changes.changes
+                if not changed and moves_files(argv):
+                    return None
+                changes += changed or ()
     return tuple(dict.fromkeys(changes))
 
 
