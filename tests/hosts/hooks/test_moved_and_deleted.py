@@ -32,6 +32,7 @@ LINES = (
     "rsync -a --remove-source-files a/ d/ && rm -rf d",
     "git stash -a -q && git stash drop -q",
     "git stash --all; git stash clear",
+    "git rm -rq --cached . && git clean -fdxq",
 )
 
 
