@@ -122,6 +122,14 @@ def is_folder(path: str) -> bool:
         return False
 
 
+def is_executable(path: str) -> bool:
+    """True for a file that its owner may run; False for a path where nothing is."""
+    try:
+        return bool(os.lstat(path).st_mode & 0o100)
+    except OSError:
+        return False
+
+
 def _not_regular(path: str, status: os.stat_result) -> OSError:
     number = errno.EISDIR if stat.S_ISDIR(status.st_mode) else errno.EINVAL
     return OSError(number, os.strerror(number) if number == errno.EISDIR else "not a regular file", path)

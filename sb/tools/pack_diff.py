@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from sb.base.text import human_bytes, plain
 from sb.store.pack_file import FILE, LINK, Entry, PackReader
-from sb.tools.pack_restoring import Change
+from sb.tools.pack_changes import Change
 
 _LARGEST = 1 << 20  # bytes of a file whose lines are compared
 

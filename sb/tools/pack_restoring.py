@@ -13,50 +13,34 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from hashlib import sha256
-from typing import Any, Self
+from typing import Self
 
 from sb.base.files import NEW_FILE
 from sb.base.text import counted
-from sb.base.values.frozen import frozen
-from sb.errors import NotFoundError
 from sb.kernel.contracts import ToolError, ToolErrorCode
 from sb.kernel.recovery_loop.variants import NOT_RESTORED
 from sb.kernel.results import Effect
-from sb.store.pack_file import ABSENT, FILE, FOLDER, LINK, Entry, Pack, PackReader
+from sb.store.pack_file import FILE, FOLDER, LINK, Entry, Pack, PackReader
 from sb.store.packs import PackStore
-from sb.store.path_states import OTHER, is_same, path_of, state_of, states
+from sb.store.path_states import is_same, path_of, states
 from sb.tools.failures import MOST_NAMED, display, invalid, os_failures_about
 from sb.tools.folders import FOLDER as OPEN_FOLDER
 from sb.tools.folders import Folder, open_component
+from sb.tools.pack_changes import (
+    OWN_WHILE_FILLED,
+    Change,
+    Rows,
+    another_kind,
+    changes_of,
+    conflicts,
+    is_below,
+    is_folder,
+)
 from sb.tools.roots import Roots
 
 _OF_EXTRA = 0o444  # as git leaves its objects
-_KINDS = {FILE: "file", LINK: "symbolic link", FOLDER: "folder"}
 _WRITABLE = 0o300
 _NOT_EMPTY = os.strerror(errno.ENOTEMPTY).lower()
-_OWN_WHILE_FILLED = 0o700  # mode of a folder until its contents are there
-
-Rows = Sequence[Mapping[str, Any]]
-
-
-@frozen
-class Change:
-    """One path that differs from its snapshot.
-
-    Args:
-        before: what it was, None for absent. now: what it is.
-        obstacle: why it must not be restored, "" if it may.
-    """
-
-    path: str
-    before: Entry | None
-    now: Entry | None
-    obstacle: str = ""
-
-    @property
-    def unreadable(self) -> bool:
-        """True for anything but a readable file, link or folder: it stays, and the others do not wait for it."""
-        return self.now is not None and self.now.kind == OTHER
 
 
 class PackRestoring:
@@ -81,7 +65,7 @@ class PackRestoring:
             SBError: it is damaged, or a path cannot be looked at.
         """
         with self._packs.open(key) as reader:
-            return _changes(rows, reader.pack)
+            return changes_of(rows, reader.pack)
 
     def restore(self, rows: Rows, key: str, *, force: bool = False) -> list[Change]:
         """Restore the paths of the rows; returns what was changed.
@@ -95,13 +79,13 @@ class PackRestoring:
             NotFoundError, SBError: as `changes`.
         """
         with self._packs.open(key) as reader:
-            changes = _changes(rows, reader.pack)
+            changes = changes_of(rows, reader.pack, force=force)
             if not force and (why := conflicts(changes)):
                 raise invalid("; ".join(why))
             self._sweep(rows, reader.pack, changes, key)
             failed = self._apply(changes, reader, key)
             if 0 < len(failed) < len(changes):  # a folder that let nobody in may be open now
-                again = _changes(rows, reader.pack)
+                again = changes_of(rows, reader.pack, force=force)
                 if force or not conflicts(again):
                     failed = self._apply(again, reader, key)
             failed |= self._put_back(reader)
@@ -117,7 +101,7 @@ class PackRestoring:
                 if (
                     entry.kind not in (FILE, LINK)
                     or entry.path in open_ones
-                    or not _is_below(entry.path, tops)
+                    or not is_below(entry.path, tops)
                 ):
                     continue
                 with (
@@ -128,7 +112,7 @@ class PackRestoring:
 
     def _apply(self, changes: Sequence[Change], reader: PackReader, key: str) -> dict[str, str]:
         """Restore path by path; returns those that the system refused, with the reasons."""
-        failed = {change.path: change.obstacle for change in changes if change.unreadable}
+        failed = {change.path: change.obstacle for change in changes if change.stays}
         tried = [change for change in changes if change.path not in failed]
         opened = _OpenFolders(self._roots)
 
@@ -140,9 +124,7 @@ class PackRestoring:
 
         with opened:
             going = [
-                change
-                for change in tried
-                if change.before is None or _another_kind(change.before, change.now)
+                change for change in tried if change.before is None or another_kind(change.before, change.now)
             ]
             filled = [
                 change for change in tried if change.before is not None and change.before.kind == FOLDER
@@ -177,11 +159,6 @@ class PackRestoring:
         return failed
 
 
-def conflicts(changes: Sequence[Change]) -> list[str]:
-    """The conflicts that keep a restore from beginning: paths that somebody changed since."""
-    return [change.obstacle for change in changes if change.obstacle and not change.unreadable]
-
-
 @contextmanager
 def _noted(failed: dict[str, str], path: str) -> Iterator[None]:
     """Note why a path was not restored, in place of the failure."""
@@ -206,131 +183,11 @@ def _failure(changes: Sequence[Change], failed: Mapping[str, str]) -> ToolError:
     done = sum(change.path not in failed for change in changes)
     if not done:
         return invalid(f"{text}{NOT_RESTORED}")
-    text = f"restored {counted(done, 'path')}; not restored: {text}; run sb undo again to retry these paths"
+    again = "--force removes them, and keeps them first"
+    if any(change.path in failed and not change.only_copy for change in changes):
+        again = "run sb undo again to retry these paths"
+    text = f"restored {counted(done, 'path')}; not restored: {text}; {again}"
     return ToolError(ToolErrorCode.VALIDATION_ERROR, text, Effect.PARTIAL)
-
-
-def _changes(rows: Rows, pack: Pack) -> list[Change]:
-    before = {entry.path: entry for entry in pack.entries}
-    left = {path_of(row): state_of(row) for row in rows}
-    staged = {path_of(row): {"tracked": str(row["tracked"])} for row in rows if "tracked" in row}
-    unknown = next((path for path in left if not _known(path, before)), "")
-    if unknown:
-        raise NotFoundError(f"snapshot {pack.header.key} does not hold {display(unknown)}")
-    now = _present(left, before)
-    found = []
-    for path in sorted(_concerned(left, before, now), key=lambda path: path.split("/")):
-        was, present = _existing(before.get(path)), now.get(path)
-        if not is_same(was, present):
-            obstacle = _obstacle(path, was, left.get(path), present, path in left)
-            if obstacle and path in staged and tracked_by({"path": path}) == staged[path]:
-                obstacle = ""  # written again with the same content
-            found.append(Change(path, was, present, obstacle))
-    return found
-
-
-def tracked_by(row: Mapping[str, Any]) -> dict[str, str]:
-    """The staged state by git's index, as a field of its row; git also rewrites an index without changing it."""
-    if not row["path"].endswith("/index") or "/.git/" not in row["path"]:
-        return {}
-    from sb.shell.snapshots.git_index import tracked_digest  # few calls change one
-
-    digest = tracked_digest(path_of(row))
-    return {"tracked": digest} if digest else {}
-
-
-def _is_below(path: str, tops: Sequence[str]) -> bool:
-    return any(path == top or path.startswith(f"{top}/") for top in tops)
-
-
-def _concerned(
-    left: Mapping[str, Entry | None], before: Mapping[str, Entry], now: Mapping[str, Entry]
-) -> set[str]:
-    """The paths of the rows, what was below a folder that went, and what is below one that has to go."""
-    concerned = set(left)
-    for path, state in left.items():
-        if _is_folder(before.get(path)) and not _is_folder(state):
-            concerned.update(item for item in before if item.startswith(f"{path}/"))
-    going = ""
-    for path in sorted(now, key=lambda path: path.split("/")):
-        if going and path.startswith(going):
-            concerned.add(path)
-        elif path in concerned and _is_folder(now[path]) and not _is_folder(before.get(path)):
-            going = f"{path}/"
-    return concerned
-
-
-def _known(path: str, before: Mapping[str, Entry]) -> bool:
-    """True if a pack says what was at a path: also below a folder that it holds or an absence, where nothing was."""
-    while path not in before:
-        path = os.path.dirname(path)
-        if path == "/" or not path:
-            return False
-    return True
-
-
-def _present(left: Mapping[str, Entry | None], before: Mapping[str, Entry]) -> dict[str, Entry]:
-    """The present states of paths, and of what is below where a whole folder comes or goes."""
-    deep, flat, covered = list[str](), list[str](), ""
-    for path in sorted(left, key=lambda path: path.split("/")):
-        if covered and path.startswith(covered):
-            continue  # looked at from above: what was a folder there may be a link now
-        if _is_folder(before.get(path)) and _is_folder(left[path]):
-            flat.append(path)
-        else:
-            deep.append(path)
-            covered = f"{path}/"
-    return states(flat, deep=False) | states(deep)
-
-
-def _existing(entry: Entry | None) -> Entry | None:
-    return None if entry is None or entry.kind == ABSENT else entry
-
-
-def _is_folder(entry: Entry | None) -> bool:
-    return entry is not None and entry.kind == FOLDER
-
-
-def _another_kind(before: Entry, now: Entry | None) -> bool:
-    return now is not None and FOLDER in (before.kind, now.kind) and before.kind != now.kind
-
-
-def _obstacle(path: str, before: Entry | None, left: Entry | None, now: Entry | None, recorded: bool) -> str:
-    """The reason why a path must not be restored: it is not what the call left; "" if it may be."""
-    if now is not None and now.kind == OTHER:
-        return f"{display(path)}: {now.target or 'cannot be read'}{NOT_RESTORED}"
-    if recorded and _is_left(left, now):
-        return ""
-    if not recorded and now is None:  # below a folder that the call removed
-        return ""
-    if now is None and left is not None and left.kind == OTHER:  # what was in the way
-        return ""
-    if now is None and before is not None and left is not None and _another_kind(before, left):
-        return ""  # removed by an earlier attempt
-    if _is_folder(before) and _is_folder(now) and (not _is_folder(left) or _is_being_filled(now)):
-        return ""  # made by an earlier attempt, which did not come to its mode
-    what = "was changed since"
-    if now is None:
-        what = "was deleted since"
-    elif left is None:
-        what = "was created again" if before is not None else "was created since"
-    elif now.kind != left.kind:
-        what = f"is a {_KINDS[now.kind]} now"
-    elif now.sha256 == left.sha256:
-        what = f"its mode was changed since, from {left.mode:04o} to {now.mode:04o}"
-        return f"{display(path)}: {what}{NOT_RESTORED}"
-    return f"{display(path)} {what}{NOT_RESTORED}"
-
-
-def _is_being_filled(folder: Entry | None) -> bool:
-    return folder is not None and folder.mode == _OWN_WHILE_FILLED
-
-
-def _is_left(left: Entry | None, now: Entry | None) -> bool:
-    """True if a state is the one that the call left; a mode that was not recorded does not matter."""
-    if left is not None and now is not None and left.mode < 0 and left.kind == FILE:
-        return (now.kind, now.sha256) == (left.kind, left.sha256)
-    return is_same(left, now)
 
 
 def _temporary(path: str, key: str) -> str:
@@ -379,7 +236,7 @@ class _OpenFolders:
 
 def _remove(opened: _OpenFolders, change: Change) -> None:
     with opened.parent(change.path) as (folder, name):
-        if _is_folder(change.now):
+        if is_folder(change.now):
             os.rmdir(name, dir_fd=folder.fd)
         else:
             _require_still(folder, name, change.path, change.now)
@@ -390,10 +247,10 @@ def _make_folder(opened: _OpenFolders, change: Change) -> None:
     """Make a folder, or open an existing one of another mode for what is put into it."""
     with opened.parent(change.path) as (folder, name):
         try:
-            os.mkdir(name, _OWN_WHILE_FILLED, dir_fd=folder.fd)
+            os.mkdir(name, OWN_WHILE_FILLED, dir_fd=folder.fd)
         except FileExistsError:
-            if change.now is not None and change.now.mode & _OWN_WHILE_FILLED != _OWN_WHILE_FILLED:
-                _set_mode(folder, name, _OWN_WHILE_FILLED)
+            if change.now is not None and change.now.mode & OWN_WHILE_FILLED != OWN_WHILE_FILLED:
+                _set_mode(folder, name, OWN_WHILE_FILLED)
 
 
 def _finish_folder(opened: _OpenFolders, change: Change) -> None:
@@ -422,11 +279,11 @@ def _set_mode(folder: Folder, name: str, mode: int, owner: Entry | None = None) 
 def _let_in(folder: Folder, name: str) -> None:
     """Let its owner into a folder that cannot be opened; links are not followed."""
     if os.chmod in os.supports_follow_symlinks:
-        os.chmod(name, _OWN_WHILE_FILLED, dir_fd=folder.fd, follow_symlinks=False)
+        os.chmod(name, OWN_WHILE_FILLED, dir_fd=folder.fd, follow_symlinks=False)
         return
     handle = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder.fd)
     try:
-        os.chmod(f"/proc/self/fd/{handle}", _OWN_WHILE_FILLED)
+        os.chmod(f"/proc/self/fd/{handle}", OWN_WHILE_FILLED)
     finally:
         os.close(handle)
 
@@ -443,7 +300,7 @@ def _make(opened: _OpenFolders, change: Change, reader: PackReader, temporary: s
                 os.symlink(entry.target, temporary, dir_fd=folder.fd)
             else:
                 _write(folder, temporary, entry, reader)
-            replaced = None if change.now and _another_kind(entry, change.now) else change.now
+            replaced = None if change.now and another_kind(entry, change.now) else change.now
             _require_still(folder, name, change.path, replaced)
             if replaced is not None or not _linked(folder, temporary, name, change.path):
                 os.replace(temporary, name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sb.base.secrets.redaction import one_line
 from sb.config import Config
@@ -34,6 +34,9 @@ from sb.log.event import Subject
 from sb.store.armed_triggers import any_armed, learns_from
 from sb.tools.hosted.contracts import KEPT_IN_PART, SHELL, UNKNOWN, WRITE_CONFIG
 from sb.tools.hosted.files import SESSION
+
+if TYPE_CHECKING:
+    from sb.hosts.hooks.confined.call import Confined
 
 MOST_OF_A_REASON = 200  # characters
 _NOT_STORED = ("preparation", "contract_")  # rules that refuse a snapshot, whatever the line does
@@ -220,7 +223,7 @@ def _before(call: JudgedCall, session: HookSession) -> HookVerdict:
         or (session.config.hooks.keep and governed.tool_id in _CHANGING_LINES)
         or confined is not None
     ):
-        governed, result = _with_snapshot(call, governed, session, announce, confined=confined is not None)
+        governed, result = _with_snapshot(call, governed, session, announce, confined)
     else:
         result = announce(governed)
     verdict = _verdict(result, governed, session.event.host)
@@ -271,8 +274,7 @@ def _with_snapshot(
     governed: GovernedCall,
     session: HookSession,
     announce: Callable[[GovernedCall], ToolResult],
-    *,
-    confined: bool,
+    confined: Confined | None,
 ) -> tuple[GovernedCall, ToolResult]:
     """Judge a command line that changes files: with a snapshot if one can be taken, else as it is."""
     from sb.hosts.hooks.snapshots.before_call import (
@@ -283,12 +285,13 @@ def _with_snapshot(
         with_snapshot,
     )
 
-    stored = with_snapshot(call, governed, session, confined=confined)
+    own = confined is not None and confined.may_run_own
+    stored = with_snapshot(call, governed, session, confined=confined is not None, may_run_own=own)
     if "tree" in stored.args:
         from sb.hosts.hooks.reporting import Reports
 
         Reports(session).end_background()
-        if confined:
+        if confined is not None:
             with contextlib.suppress(OSError):  # which ends the call when it is opened
                 session.confining.make_settings()
     with with_extra(stored, session):

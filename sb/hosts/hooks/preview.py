@@ -106,8 +106,8 @@ class Preview:
         """The verdict on one call of a session that begins in its folder now."""
         call, confining = JudgedCall.of(native, context), self._confining(context, host)
         governed = call.governed.after(confining.finding(call))
-        confined = confining.rights(call) is not None
-        unconfined = "" if confined else confining.fault
+        rights = confining.rights(call)
+        unconfined = confining.fault if rights is None else ""
         cwd = str(context.cwd)
         if self._config.hooks.keep:
             with judged_by(context.rules):
@@ -115,7 +115,13 @@ class Preview:
                 def area() -> Area:
                     return area_of(context, self._config, project_of(cwd), time())
 
-                governed = kept_in(call, governed, area, confined=confined)
+                governed = kept_in(
+                    call,
+                    governed,
+                    area,
+                    confined=rights is not None,
+                    may_run_own=rights is not None and rights.may_run_own,
+                )
         credentials = reading(call, self._config.hooks.secrets) or Finding()
         if refused := governed.refused or credentials.refused:
             return Previewed(Outcome.REFUSED, (refused,), governed)

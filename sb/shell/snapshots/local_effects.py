@@ -18,6 +18,8 @@ OF_GIT = frozenset(
 )
 # A relative path without `..` or a hidden name, whose last part is a name or an ending.
 _NAMES_BELOW = rf"(?:(?:[\w@+-][\w.@+-]*|{STAR})/)*(?:{STAR}\.)?\w[\w@+-]*(?:\.[\w.]*\w)?"
+_MOVERS = frozenset(("mv", "rename", "prename", "mmv", "zmv", "qmv", "vidir"))
+_REMOVE_SOURCES = ("--remove-source-files", "--remove-sent-files", "--remove-files")
 _SUBTREES = ("-r", "-R", "--recursive")
 
 
@@ -45,6 +47,18 @@ def is_of_files(argv: Sequence[str]) -> bool:
     if name == "rm" and any(_is_recursive(word) for word in argv[1:]):
         return all(is_literal(word) or compiled(_NAMES_BELOW).fullmatch(word) for word in argv[1:])
     return name in FILE_TOOLS
+
+
+def moves_files(argv: Sequence[str]) -> bool:
+    """True for a command that puts files elsewhere, so that what it leaves them at may be deleted by a later one."""
+    name = argv[0].rpartition("/")[2]
+    if name == "git":
+        all_files = any(
+            word == "--all" or (word[:1] == "-" != word[1:2] and "a" in word) for word in argv[2:]
+        )
+        # With options before its name a subcommand is not looked for.
+        return "mv" in argv[1:] or ("stash" in argv[1:] and all_files)
+    return name in _MOVERS or any(word in _REMOVE_SOURCES for word in argv[1:])
 
 
 def _subcommand(argv: Sequence[str]) -> str:

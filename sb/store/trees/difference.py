@@ -12,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from sb.base.files import is_folder
+from sb.base.files import is_executable, is_folder, read_regular
 from sb.base.text import counted, human_bytes
 from sb.base.values.frozen import mutable
 from sb.store.pack_file import ABSENT, FILE, FOLDER, LINK, Entry
@@ -20,7 +20,15 @@ from sb.store.trees.bounds import Bounds, beyond
 from sb.store.trees.git_program import CannotStore, Deadline, Git, entries_of, present
 from sb.store.trees.open_calls import StoredTree
 from sb.store.trees.part import Part
-from sb.store.trees.repository_files import LINKED, OPERATIONS, Stored, commits_of, names_objects
+from sb.store.trees.repository_files import (
+    LINKED,
+    OPERATIONS,
+    Stored,
+    changed_paths,
+    commits_of,
+    names_objects,
+)
+from sb.store.trees.stashes import STASH, unstored_in
 
 LINK_MODE, FOLDER_MODE, GITLINK_MODE = "120000", "040000", "160000"
 _EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # the id of an empty tree
@@ -144,7 +152,7 @@ class Comparing:
     def _beside(self, part: Part, after: Part | None) -> None:
         """Compare the files that git's index refuses."""
         now = after.beside if after else {}
-        for path in _changed(part.beside, now):
+        for path in changed_paths(part.beside, now):
             before = part.beside.get(path)
             if before is not None:
                 is_link = before.mode == LINKED
@@ -238,7 +246,7 @@ class Comparing:
             if (
                 kind == "blob"
             ):  # whether it is executable is as it was, else its content would count as changed
-                mode = "100755" if _is_executable(path) else "100644"
+                mode = "100755" if is_executable(path) else "100644"
                 self._note(Entry(path, FILE, part.mode(name, mode)), blob=blob)
 
     def _folder_modes(self, part: Part, after: Part | None, gone: Iterable[str]) -> None:
@@ -287,10 +295,8 @@ class Comparing:
 
     def _note_made(self) -> None:
         """Note the paths that the call made; of a folder with too many of them all stay, and it is named."""
-        made, groups = (
-            {path for path in self._made_paths if path not in self._entries},
-            dict[str, list[str]](),
-        )
+        made = {path for path in self._made_paths if path not in self._entries}
+        groups = dict[str, list[str]]()
         for path in made:
             top = path
             while (above := os.path.dirname(top)) in made:
@@ -312,13 +318,16 @@ class Comparing:
         Those of a linked worktree that is gone are among the files of its repository.
         """
         now = after.repository if after else self._everywhere()
-        changed = _changed(
+        changed = changed_paths(
             part.repository, now if after else {p: now[p] for p in part.repository if p in now}
         )
         folders = {os.path.dirname(path) for path in part.repository}
+        staying = self._stashes_alone(part, changed)
         for path in changed:
             before = part.repository.get(path)
-            if before is None:
+            if path in staying:
+                self._unstored[path] = "names a stash with files that are stored nowhere else, and stays"
+            elif before is None:
                 self._made_paths[path] = None
                 above = os.path.dirname(path)
                 if above.endswith(OPERATIONS) and above not in folders:
@@ -330,6 +339,20 @@ class Comparing:
                 self._note(Entry(path, FILE, before.mode), blob=before.blob)
         if after and part.objects and any(names_objects(path) or path.endswith("/index") for path in changed):
             self._take_objects(part, after)
+
+    def _stashes_alone(self, part: Part, changed: Sequence[str]) -> set[str]:
+        """The files that name the call's stashes, if one holds files that the tree does not."""
+        found = {path for path in changed if path.endswith(STASH)}
+        log = next((path for path in found if path.endswith(STASH[1]) and os.path.exists(path)), "")
+        if not log or not part.objects:
+            return set()
+        was = self._contents({part.repository[log].blob}) if log in part.repository else {}
+        new = commits_of({log: read_regular(log)}) - commits_of({log: b"".join(was.values())})
+        git = Git(self.git.folder, part.work, self.git.index, objects=part.objects)
+        with suppress(CannotStore):
+            if not unstored_in(new, git, self.deadline, lambda names: self._stored_at(part, names)):
+                return set()
+        return found | {path for path in changed if path.endswith("/packed-refs")}
 
     def _everywhere(self) -> dict[str, Stored]:
         """The files of all repositories of now."""
@@ -473,19 +496,3 @@ class Comparing:
                 yield entry._replace(size=len(content), sha256=sha256(content).hexdigest()), content
             else:
                 yield entry, b""
-
-
-def _changed(before: Mapping[str, Stored], now: Mapping[str, Stored]) -> list[str]:
-    """The paths whose content or mode is another one."""
-    return [
-        path
-        for path in {**before, **now}
-        if path not in before or path not in now or before[path][:2] != now[path][:2]
-    ]
-
-
-def _is_executable(path: str) -> bool:
-    try:
-        return bool(os.lstat(path).st_mode & 0o100)
-    except OSError:
-        return False

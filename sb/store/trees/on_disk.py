@@ -144,6 +144,13 @@ class _WithDisk(Comparing):
             self._unstored[part.objects] = f"lost {missing} objects, which are not kept"
 
 
+def blob_of(path: str) -> str:
+    """The id that git would give to a file or link; "" for what is none, or cannot be read."""
+    with suppress(OSError):
+        return _blob(path, os.lstat(path))
+    return ""
+
+
 def _blob(path: str, status: os.stat_result) -> str:
     """The id that git would give to a file or link; "" for anything else; raises OSError."""
     if stat.S_ISLNK(status.st_mode):

@@ -214,3 +214,12 @@ def names_objects(path: str) -> bool:
     if "/logs/" in path:
         return path.endswith(_STASH_LOG)
     return "/refs/" in path or path.endswith(("/packed-refs", "/HEAD"))
+
+
+def changed_paths(before: Mapping[str, Stored], now: Mapping[str, Stored]) -> list[str]:
+    """The paths whose content or mode is another one."""
+    return [
+        path
+        for path in {**before, **now}
+        if path not in before or path not in now or before[path][:2] != now[path][:2]
+    ]

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from sb.store.snapshots import SnapshotStore
     from sb.tools.file_restoring import FileRestoring
     from sb.tools.hosted.trees import HostedTrees
-    from sb.tools.pack_restoring import Change, PackRestoring
+    from sb.tools.pack_changes import Change
+    from sb.tools.pack_restoring import PackRestoring
     from sb.tools.roots import Roots
 
 MOST_FILES = 500  # of one call
@@ -283,13 +284,17 @@ class HostedFiles:
         pack = self._pack(key)
         if pack is None:
             return self.states(paths)
-        from sb.store.pack_file import Entry
-        from sb.store.path_states import OTHER, roots_of, row, rows_after
-        from sb.tools.pack_restoring import tracked_by
+        from sb.store.file_age import marked, older_files
+        from sb.store.pack_file import ABSENT, Entry
+        from sb.store.path_states import OTHER, path_of, roots_of, row, rows_after
+        from sb.tools.pack_changes import tracked_by
 
         try:
             rows = rows_after(pack, only_changed=only_changed)
-            return [item | tracked_by(item) for item in rows]
+            there = {entry.path for entry in pack.entries if entry.kind != ABSENT}
+            made = {path_of(item) for item in rows if item["sha256"]} - there
+            older = older_files(made, pack.header.taken)
+            return marked((item | tracked_by(item) for item in rows), older)
         except SBError:  # too much to compare: it takes --force to restore it
             return [row(path, Entry(path, OTHER)) for path in roots_of(pack)]
 
@@ -353,10 +358,10 @@ class HostedFiles:
                 changes = self._packs.changes(files, key)
         except ToolError as error:
             return {"ok": False, "detail": str(error)}
-        from sb.tools.pack_restoring import conflicts
+        from sb.tools.pack_changes import conflicts
 
-        staying = [change.obstacle for change in changes if change.unreadable]
-        going = [change for change in changes if not change.unreadable]
+        staying = [change.obstacle for change in changes if change.stays]
+        going = [change for change in changes if not change.stays]
         why = conflicts(changes) or ([] if going else staying)
         does = [would(going, files), *staying]
         return {"ok": not why, "detail": "; ".join((why or does)[:MOST_NAMED])}

@@ -273,7 +273,7 @@ class HostedTrees:
         return found._replace(unstored={**found.unstored, **left})
 
     def _change(self, call: OpenCall, before: StoredTree, difference: Difference, session: str) -> TreeChange:
-        rows, differing = self._rows(difference)
+        rows, differing = self._rows(difference, before)
         if rows:
             share = self._share if session else 1.0
             self._packs.extend(
@@ -282,10 +282,13 @@ class HostedTrees:
         overlapping = {*call.overlapping, *self._trees.begun_since(before.project, call.key, before.at)}
         return TreeChange(rows, difference.unstored, "", len(overlapping) if rows else 0)
 
-    def _rows(self, difference: Difference) -> tuple[list[dict[str, Any]], list[tuple[Any, bytes]]]:
-        """The states of now, and the former ones, of the paths that differ."""
+    def _rows(
+        self, difference: Difference, before: StoredTree
+    ) -> tuple[list[dict[str, Any]], list[tuple[Any, bytes]]]:
+        """The states of now, and the former ones, of the paths that differ from the tree before."""
+        from sb.store.file_age import marked
         from sb.store.path_states import is_same, row, states
-        from sb.tools.pack_restoring import tracked_by
+        from sb.tools.pack_changes import tracked_by
 
         # What is reached by a link is not what was there, whatever it is.
         found = [
@@ -296,7 +299,24 @@ class HostedTrees:
             (entry, item) for entry, item in difference.before if not is_same(entry, now.get(entry.path))
         ]
         rows = [row(entry.path, now.get(entry.path)) for entry, _ in differing]
-        return [item | tracked_by(item) for item in rows], differing
+        older = self._older(difference, before, [entry.path for entry, _ in differing])
+        return marked((item | tracked_by(item) for item in rows), older), differing
+
+    def _older(self, difference: Difference, before: StoredTree, paths: Sequence[str]) -> set[str]:
+        """The files among paths that were not there before, are older than the call, and of no content of the tree."""
+        from sb.base.sources import SYSTEM_CLOCK
+        from sb.store.file_age import older_files
+        from sb.store.pack_file import ABSENT
+        from sb.store.trees.git_program import Deadline, entries_of
+        from sb.store.trees.on_disk import blob_of
+
+        absent = {entry.path for entry, _ in difference.before if entry.kind == ABSENT}
+        older = older_files(absent.intersection(paths), before.at, by_content=True)
+        if not older or difference.unstored:  # of what is not stored nobody knows whether it was the same
+            return older
+        git, deadline = self._trees.git_of(before.project), Deadline.after(SYSTEM_CLOCK, _COMPARE_S)
+        stored = {blob for part in before.parts for _, blob, _ in entries_of(git, part.tree, deadline)}
+        return {path for path in older if blob_of(path) not in stored}
 
 
 def _without_made(difference: Difference, known: KnownSettings) -> Difference:

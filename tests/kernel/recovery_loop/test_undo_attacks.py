@@ -57,17 +57,17 @@ def test_what_is_written_into_the_file_while_it_is_undone_is_not_lost(
 def test_what_is_written_into_a_new_file_while_it_is_undone_is_not_lost(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sb.tools import pack_restoring
+    from sb.tools import pack_changes, pack_restoring
 
-    path, judged = shop.files / "f", pack_restoring._changes
+    path, judged = shop.files / "f", pack_changes.changes_of
     made = write(shop, "f", "new")
 
-    def slow(*args: Any) -> Any:
-        found = judged(*args)
+    def slow(*args: Any, **given: Any) -> Any:
+        found = judged(*args, **given)
         path.write_text("mine", encoding="utf-8")
         return found
 
-    monkeypatch.setattr(pack_restoring, "_changes", slow)
+    monkeypatch.setattr(pack_restoring, "changes_of", slow)
     assert undo(shop, made) == "failed"
     assert path.read_text(encoding="utf-8") == "mine"
 

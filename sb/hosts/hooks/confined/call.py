@@ -52,6 +52,7 @@ from sb.hosts.hooks.judged_call import JudgedCall
 from sb.kernel.calls.approval import WRITES_OUTSIDE
 from sb.kernel.calls.call import Ask
 from sb.kernel.contracts import SafetyClass
+from sb.shell.programs.facts import having
 from sb.shell.snapshots.local_effects import OF_GIT, REDIRECTIONS, harms_files_alone
 from sb.tools.hosted.guarding import LAUNCHER
 
@@ -67,7 +68,13 @@ _EXTENSIONS = ("git-", "kubectl-", "docker-", "aws-", "gke-", "kubelogin")
 # What may stand beside a git command that is let change settings of hosts.
 _OF_GIT, _RUNS = OF_GIT | {"fetch", "pull"}, ("-x", "--exec", "--upload-pack")
 _BESIDE_GIT = KNOWN_TOOLS - {"awk", "env", "find", "sed", "xargs"}
+_INERT = having("inert", "instant", "views") | KNOWN_TOOLS | {LAUNCHER}
 _RUN_OUTSIDE = frozenset((DOCKER, TERMINALS, SERVICES))
+
+
+def _is_inert(argv: Sequence[str]) -> bool:
+    """True for a program that reads no settings of a project which make it run or write something."""
+    return argv[0] in _INERT and not (argv[0] == "git" and {"help", "--help"} & set(argv[1:]))
 
 
 class Confined(NamedTuple):
@@ -86,6 +93,7 @@ class Confined(NamedTuple):
         cleans: git removes ignored files in it. modes: it changes modes of whole folders, and nothing else.
         here: it reaches this machine by ssh. checkouts: its git commands that change settings of hosts.
         refused: why nobody is asked about it, but it has to be made in another way, or "".
+        may_run_own: it only reads by its text, and a program of it may be the project's, or run what lies there.
     """
 
     command: str
@@ -107,6 +115,7 @@ class Confined(NamedTuple):
     here: bool = False
     checkouts: tuple[Checkout, ...] = ()
     refused: str = ""
+    may_run_own: bool = False
 
     @property
     def brought(self) -> tuple[str, ...]:
@@ -199,7 +208,12 @@ class CallRights:
             any(reaches_this_machine(argv, self.grounds.home) for argv in commands),
             checked,
             self._mixed(checked, commands),
+            call.governed.safety_class is SafetyClass.READ_ONLY and self._may_run_own(commands),
         )
+
+    def _may_run_own(self, commands: Sequence[tuple[str, ...]]) -> bool:
+        """True unless every program of a line is the system's and known to leave paths as they are."""
+        return not all(map(_is_inert, commands)) or self._is_shadowed(commands)
 
     def _checkouts(self, commands: Iterable[tuple[Sequence[str], str]]) -> tuple[Checkout, ...]:
         """The git commands that change settings of hosts in the project."""

@@ -34,6 +34,7 @@ from sb.shell.snapshots.local_effects import (
     REDIRECTIONS,
     harms_files_alone,
     is_of_files,
+    moves_files,
 )
 from sb.shell.snapshots.overwriting import Change
 from sb.tools.hosted.contracts import KEPT, KEPT_IN_PART, KEPT_NETWORK, SHELL
@@ -57,7 +58,12 @@ _WITH_TREE = {
 
 
 def with_snapshot(
-    call: JudgedCall, governed: GovernedCall, session: HookSession, *, confined: bool | None = None
+    call: JudgedCall,
+    governed: GovernedCall,
+    session: HookSession,
+    *,
+    confined: bool | None = None,
+    may_run_own: bool = False,
 ) -> GovernedCall:
     """The call under the contract that takes a snapshot first, or as it is where that does not hold.
 
@@ -66,6 +72,7 @@ def with_snapshot(
 
     Args:
         confined: the system holds the call to the project and scratch; None for a snapshot of what the line names alone.
+        may_run_own: as `kept_in`.
     """
     own_processes = bool(confined) and session.confining.has_own_processes
     if not _may_be_kept(governed, session):
@@ -73,7 +80,14 @@ def with_snapshot(
     with judged_by(session.context.rules):
         if confined is None:
             return _named_kept(governed, _area(session))
-        stored = kept_in(call, governed, _area(session), confined=confined, own_processes=own_processes)
+        stored = kept_in(
+            call,
+            governed,
+            _area(session),
+            confined=confined,
+            own_processes=own_processes,
+            may_run_own=may_run_own,
+        )
     return _with_room(stored, governed, session)
 
 
@@ -124,15 +138,19 @@ def kept_in(
     *,
     confined: bool,
     own_processes: bool = False,
+    may_run_own: bool = False,
 ) -> GovernedCall:
     """The same where the places of a session are known; raises nothing, and takes no snapshot.
 
     Args:
         confined: the system holds the call to the project and scratch.
         own_processes: such a call reaches no process of the person.
+        may_run_own: it only reads by its text, and may run what lies in the project.
     """
     area = cache(area)
     named = _named_kept(governed, area)
+    if may_run_own and named.tool_id == SHELL[SafetyClass.READ_ONLY]:
+        return _stored_first(named, area, KEPT)
     if confined and named == governed:
         return _in_part(_held(call, named, area, own_processes), area)
     return _in_part(_with_tree(named, area), area)
@@ -146,12 +164,14 @@ def _held(
         return _with_tree(governed, area)
     if "command" not in governed.args or not (tree := area().tree):
         return governed
-    alone = harms_files_alone(governed.effects.commands)
-    beside = () if alone else _changes_beside(call, governed, own_processes)
-    if beside is None:
+    commands = governed.effects.commands
+    # What a line moves is judged as it is before it: the tree has no ignored files.
+    alone = harms_files_alone(commands) and not any(map(moves_files, commands))
+    beside = _changes_beside(call, governed, own_processes)
+    if beside is None and not alone:
         return governed
     named = governed.effects.changes.changes or ()
-    planned = plan(list(dict.fromkeys((*named, *beside))), area())
+    planned = plan(list(dict.fromkeys((*named, *(beside or ())))), area())
     if planned.why or len(planned.keep) > MOST_PATHS:
         return governed
     args = {**governed.args, "paths": list(planned.keep), "stands_for": [governed.tool_id], "tree": tree}
@@ -178,6 +198,8 @@ def _changes_beside(
     ):  # which files they change is not known
         ends = ENDS_PROCESSES if own_processes else ()
         verdict = judged(line, comes_back=lambda argv: argv[0] in (*_GOES, *ends))
+        if any(map(moves_files, commands)):
+            return None
         return None if verdict.safety_class is SafetyClass.DESTRUCTIVE else ()
     changes = list[Change]()
 
@@ -197,7 +219,10 @@ def _changes_beside(
             # A pattern of names is written as one again: in quotes it would name one file.
             text = " ".join(re.sub(_PATTERN, "'*'", shlex.quote(word)) for word in argv)
             for folder in folders:
-                changes += call.context.classify(text, cwd=Path(folder)).changes.changes or ()
+                changed = call.context.classify(text, cwd=Path(folder)).changes.changes
+                if not changed and moves_files(argv):
+                    return None
+                changes += changed or ()
     return tuple(dict.fromkeys(changes))
 
 
@@ -219,10 +244,17 @@ def _with_tree(governed: GovernedCall, area: Callable[[], Area]) -> GovernedCall
     """The call with the tree of its project stored first, if it may change more there than a snapshot holds."""
     named = all(argv[0] in FILE_TOOLS or argv[0] in REDIRECTIONS for argv in governed.effects.commands)
     whole = governed.tool_id == KEPT and "partly" not in governed.args and named
-    if governed.refused or whole or governed.tool_id not in _WITH_TREE or not (tree := area().tree):
+    if whole or governed.tool_id not in _WITH_TREE:
+        return governed
+    return _stored_first(governed, area, _WITH_TREE[governed.tool_id])
+
+
+def _stored_first(governed: GovernedCall, area: Callable[[], Area], tool_id: str) -> GovernedCall:
+    """The call under a contract that stores the tree of its project first, where it has one."""
+    if governed.refused or not (tree := area().tree):
         return governed
     args = {"paths": [], "stands_for": [governed.tool_id], **governed.args, "tree": tree}
-    return governed._replace(tool_id=_WITH_TREE[governed.tool_id], args=args)
+    return governed._replace(tool_id=tool_id, args=args)
 
 
 def _partly_or_lost(governed: GovernedCall, area: Callable[[], Area]) -> GovernedCall:
