@@ -29,6 +29,7 @@ from tests.screens import shop
 from tests.screens.conftest import Agents
 from tests.screens.shop import Bank
 from tests.screens.steps import done, escalate
+from tests.screens.test_autonomy import fallen
 from tests.screens.test_recovery import in_doubt
 
 DECIDE = """
@@ -119,6 +120,7 @@ def cases(agents: Agents) -> dict[str, dict[str, Any]]:
             "reason": "read",
         },
         "lift": {"scope": "agent", "target": "mallory", "number": str(kill.number), "reason": "go on"},
+        "raise": {"proposal": fallen(agents).all()[0].id, "reason": "the rule was wrong"},
         "dismiss": {"escalation": escalate(agents, done(agents)), "reason": "leave it"},
         "settle": {"call": in_doubt(agents, shop.bank), "verdict": "done", "reason": "the bank says so"},
     }
@@ -153,7 +155,7 @@ def test_each_kind_of_decision_is_made_from_the_desks_own_reading(agents: Agents
         with pytest.raises(SBError):  # it is settled, or what was said of it is not true any more
             desk.decide({"decision": kind, **request, "reason": ""})
     assert [action for action, _ in signed_by(agents.runtime.log)][before:] == [
-        "approve", "revoke", "deny", "approve_contracts", "kill.lifted",
+        "approve", "revoke", "deny", "approve_contracts", "kill.lifted", "autonomy.raised",
     ]  # fmt: skip
 
 
