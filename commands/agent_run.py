@@ -61,7 +61,13 @@ def run(
     planner = model_planner(model) if model else written
     with runtime(ctx) as opened:
         record = begin_run(
-            opened, name, goal, planner, dry_run=dry_run, wait_s=_seconds(wait), **_progress(as_json=as_json)
+            opened,
+            name,
+            goal,
+            planner,
+            dry_run=dry_run,
+            wait_s=_seconds(wait),
+            **_progress(as_json=as_json, dry_run=dry_run),
         )
     _ended(record, as_json=as_json)
 
@@ -103,7 +109,7 @@ def list_runs(
 @app.command(epilog="Example: sb agent show run_9f21c07d55aa01b2")
 def show(ctx: typer.Context, run_id: RunId, as_json: AsJson = False) -> None:
     """Show how a run stands, step by step."""
-    from sb.agent.runs import agent_run
+    from sb.agent.runs import KILLED, agent_run
 
     found = agent_run(event_log(ctx), run_id)
     if as_json:
@@ -117,9 +123,11 @@ def show(ctx: typer.Context, run_id: RunId, as_json: AsJson = False) -> None:
         note(f"waits for a person: sb approvals show {found.waits_for}")
     for step in found.steps:
         if step.reference:
-            note(f"sb recovery settle {step.reference} done, or not-done")
-    if found.state != "finished":
-        note(f"sb agent resume {found.workflow_id}")
+            note(f"sb recovery settle {step.reference} done --result JSON, or not-done")
+    if found.state == KILLED:
+        note(f"sb kill run:{found.run_id} --lift")
+    elif found.state != "finished":
+        note(f"sb agent resume {found.run_id}")
     note(f"sb log show {found.run_id}; sb undo --run {found.run_id}")
 
 
@@ -167,9 +175,9 @@ def _seconds(wait: str) -> float:
     return float(parse_duration(wait)) if wait else 0.0
 
 
-def _progress(*, as_json: bool) -> dict[str, Any]:
+def _progress(*, as_json: bool, dry_run: bool = False) -> dict[str, Any]:
     def on_step(artifact: StepArtifact) -> None:
-        note(_line(artifact))
+        note(_line(artifact, dry_run=dry_run))
 
     def on_wait(record: RunRecord) -> None:
         note(f"sb approvals show {record.approval_id}")
@@ -177,12 +185,12 @@ def _progress(*, as_json: bool) -> dict[str, Any]:
     return {} if as_json else {"on_step": on_step, "on_wait": on_wait}
 
 
-def _line(artifact: StepArtifact) -> str:
+def _line(artifact: StepArtifact, *, dry_run: bool) -> str:
     """A step on one line: its name, and what it gave or why it gave nothing."""
     if not artifact.ok:
         return f"✗ {artifact.step}: {artifact.error}"
-    if artifact.note:
-        return f"· {artifact.step}: {artifact.note}"
+    if dry_run:
+        return f"· {artifact.step}{artifact.note and ': '}{artifact.note}"
     gave = "" if artifact.output is None else f": {one_line(json_text(redact(artifact.output)), _SHOWN)}"
     return f"✓ {artifact.step}{gave}"
 
@@ -195,7 +203,7 @@ def _ended(record: RunRecord, *, as_json: bool) -> None:
             text = record.output if isinstance(record.output, str) else json_text(record.output)
             output.line(redact(text), one_line=False)
         if not record.dry_run:
-            goes_on = "" if record.state == "done" else f"; sb agent resume {record.workflow_id}"
+            goes_on = "" if record.state == "done" else f"; sb agent resume {record.run_id}"
             note(f"{record.state}: run {record.run_id}{goes_on}")
     if record.state in ("done", "planned") and not record.error:
         raise typer.Exit(ExitCode.OK)

@@ -38,7 +38,8 @@ def show(ctx: typer.Context, agent: OnlyAgent = "", tool: OnlyTool = "", as_json
         items = [LEVEL.to_dict(it, 0) for it in rows]
         output.emit_json({"mode": mode, "unreadable": now.unreadable, "items": items})
         return
-    output.listing(LEVEL, rows, "every agent asks before it changes something", as_json=False)
+    nothing = "no agent's level differs from asking a person"
+    output.listing(LEVEL, rows, nothing, as_json=False)
     if now.unreadable:
         note(f"warning: every level counts as read: {now.unreadable}")
     if mode != "enforce":

@@ -11,7 +11,7 @@ from sb.agent.attempt import OnStep
 from sb.agent.plan_file import PlanFile, read_plan
 from sb.agent.planning import Planner
 from sb.agent.run_record import RunRecord
-from sb.agent.runs import begin_run
+from sb.agent.runs import agent_run, begin_run
 from sb.errors import UsageError
 from sb.kernel.functions.governed import governed
 from sb.kernel.registry.registry import ToolRegistry
@@ -57,7 +57,7 @@ class Agent:
         """Work towards a goal; see `AgenticRuntime.run`.
 
         Args:
-            run: the id of a run that goes on.
+            run: the id of a run that goes on; NotFoundError if there is none.
             variables: of the plan's file.
         """
         if self._runtime is not None:
@@ -76,7 +76,8 @@ class Agent:
         elif variables:
             raise UsageError(f"only a plan's file has variables: {', '.join(variables)}")
         self._register(runtime.registry)
-        return begin_run(runtime, self.name, goal, plan, workflow_id=run, dry_run=dry_run, **self._more)
+        known = agent_run(runtime.log, run).workflow_id if run else ""
+        return begin_run(runtime, self.name, goal, plan, workflow_id=known, dry_run=dry_run, **self._more)
 
     def _register(self, registry: ToolRegistry) -> None:
         for tool in self._tools:

@@ -18,10 +18,12 @@ from sb.kernel.durable_execution.records import workflow_record
 from sb.kernel.execution.executor import ToolExecutor
 from sb.kernel.execution.output_guard import OutputGate
 from sb.kernel.registry.registry import ToolRegistry
+from sb.kernel.reversibility.contracts import MutationState
 from sb.kernel.run_context import RunContext
 from sb.log.event import Subject
 
 AGENT_RUN = "agent"  # the name of the workflows that are agents' runs
+_OF_HOSTS = "host."  # contracts of what coding agents do themselves: nothing here can call them
 CRITIQUE = "critique"  # the name of the artifact that says why there is no output
 
 Critic = Callable[[RunRecord], Critique]
@@ -77,12 +79,14 @@ class AgenticRuntime:
         Raises:
             DeniedError: charter or release of the agent refuse the run.
             WorkflowConflict: the run of this id has another goal, agent or plan.
+            UsageError: something that the run did was undone.
             WorkflowClaimed: another process is running it.
             ReplayMismatch: the planner asks for other steps than those on record.
         """
         if ctx.metadata.get("dry_run"):
             return self._dry(goal, ctx)
         workflow_id = workflow_id or ctx.run_id
+        self._refuse_undone(workflow_id)
         attempt = Attempt(self._executor, self._steps(goal, ctx, dry_run=False), self._on_step, self._wait_s)
         given = {"goal": goal, "agent": ctx.agent_name, "plan": self._planner.document}
         state, output = RunState.DONE, None
@@ -106,11 +110,28 @@ class AgenticRuntime:
         """`run` for coroutines, in a thread of its own."""
         return await asyncio.to_thread(self.run, goal, ctx, workflow_id=workflow_id)
 
+    def _refuse_undone(self, workflow_id: str) -> None:
+        """Refuse to go on with a run whose steps were undone: those after them rest on what is gone."""
+        log = self._executor.event_log
+        rows = log.database.query(
+            "SELECT run_id FROM workflows WHERE id = ? AND result IS NULL", (workflow_id,)
+        )
+        undone = [
+            ref
+            for (run_id,) in rows
+            for ref in self._executor.mutations.of_run(run_id)
+            if ref.state is MutationState.REVERSED
+        ]
+        if undone:
+            names = ", ".join(dict.fromkeys(ref.tool_id for ref in undone))
+            raise UsageError(f"the run cannot go on: what it did was undone ({names})", "begin a new run")
+
     def _steps(self, goal: str, ctx: RunContext, *, dry_run: bool) -> Steps:
         return self._planner.steps(goal, self._tools(ctx.agent_name), dry_run=dry_run)
 
     def _tools(self, agent: str) -> list[ToolSpec]:
-        return self._executor.registry.filter_for_agent(agent)
+        found = self._executor.registry.filter_for_agent(agent)
+        return [spec for spec in found if not spec.tool_id.startswith(_OF_HOSTS)]
 
     def _dry(self, goal: str, ctx: RunContext) -> RunRecord:
         """The steps that would be made, as far as they are known before any is."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sb.agent.planning import PlanError, PlannedStep, Steps
-from sb.agent.references import NAME, PATH, NotYet, Unknown, filled, find, head_of, names_in
+from sb.agent.references import NAME, PATH, SKIPPED, NotYet, Unknown, filled, find, head_of, names_in
 from sb.base.documents import parse_yaml
 from sb.base.reading import (
     Field,
@@ -147,6 +147,8 @@ class _Walk:
         for step in steps:
             holds = self._holds(step.when, known)
             if holds is False:
+                if isinstance(step, PlannedCall):
+                    known[step.name] = SKIPPED
                 continue
             if isinstance(step, Loop):
                 yield from self._loop(step, known, at)

@@ -61,6 +61,9 @@ class NotYet:
     """A value that a step will give, in a dry run."""
 
 
+SKIPPED = object()  # what a step gave whose condition did not hold: whatever is asked of it is null
+
+
 def find(reference: str, known: Mapping[str, Any]) -> Any:
     """The value that a reference leads to; raises as `filled`."""
     value: Any = known
@@ -68,6 +71,8 @@ def find(reference: str, known: Mapping[str, Any]) -> Any:
     for part in reference.split("."):
         if isinstance(value, NotYet):
             raise Unknown(reference)
+        if value is SKIPPED:
+            return None
         if isinstance(value, Mapping) and part in value:
             value = value[part]
         elif isinstance(value, list) and part.isdecimal() and int(part) < len(value):
@@ -79,8 +84,10 @@ def find(reference: str, known: Mapping[str, Any]) -> Any:
         walked = f"{walked}.{part}".removeprefix(".")
     if isinstance(value, NotYet):
         raise Unknown(reference)
-    return value
+    return None if value is SKIPPED else value
 
 
 def _as_text(value: Any) -> str:
+    if value is None:
+        return "-"
     return value if isinstance(value, str) else json_text(value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sb.agent.agentic import AGENT_RUN, AgenticRuntime, Critic
@@ -12,7 +12,7 @@ from sb.agent.goal_planner import GoalPlanner
 from sb.agent.model_planner import ModelPlanner
 from sb.agent.plan_file import PlanFile, plan_of
 from sb.agent.planning import Planner
-from sb.agent.run_record import RunRecord, RunState
+from sb.agent.run_record import RunRecord, RunState, StepArtifact
 from sb.base.reading import Report
 from sb.base.secrets.redaction import redact_text
 from sb.base.text import nearest
@@ -21,11 +21,14 @@ from sb.config.guards import OFF
 from sb.errors import NotFoundError, UsageError
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.calls.approval import ApprovalState
-from sb.kernel.durable_execution.records import StepRecord, WorkflowRecord, workflow_records
+from sb.kernel.durable_execution.records import STOPPED, StepRecord, WorkflowRecord, workflow_records
+from sb.kernel.incident_response.kill_switch import KillSwitch
 from sb.log.event_log import EventLog
 
 if TYPE_CHECKING:
     from sb.runtime import Runtime
+
+KILLED = "killed"  # the state of a run of which no call is made until a kill is lifted
 
 
 @frozen
@@ -34,7 +37,7 @@ class AgentRun:
 
     Args:
         goal: as it was given, without secrets.
-        state: finished, running, unknown, stopped, or waits. waits_for: the request that a person has to decide, or "".
+        state: finished, running, unknown, stopped, killed, or waits. waits_for: the request that a person has to decide, or "".
         started_at: microseconds since the epoch.
     """
 
@@ -55,32 +58,38 @@ def agent_runs(log: EventLog, *, everything: bool = False) -> list[AgentRun]:
         return []
     requests = ApprovalQueue(log).page(states=(ApprovalState.WAITING,), limit=0)
     waiting = {request.run_id: request.id for request in requests}
-    return [_agent_run(log, record, waiting) for record in records]
+    kills = KillSwitch(log).in_force()
+    return [_agent_run(log, record, waiting, kills) for record in records]
 
 
 def agent_run(log: EventLog, workflow_id: str) -> AgentRun:
-    """A run by its id, or by that of its calls.
+    """A run by its id, by that of its calls, or by the only beginning of the latter.
 
     Raises:
         NotFoundError: there is none of that id.
     """
     runs = agent_runs(log, everything=True)
-    for run in runs:
-        if workflow_id in (run.workflow_id, run.run_id):
-            return run
+    exact = [run for run in runs if workflow_id in (run.workflow_id, run.run_id)]
+    begun = [run for run in runs if len(workflow_id) > 4 and run.run_id.startswith(workflow_id)]
+    if found := exact or (begun if len(begun) == 1 else []):
+        return found[0]
     near = nearest(workflow_id, [run.workflow_id for run in runs])
     raise NotFoundError(f"no agent's run {workflow_id!r} is on record{near}", "sb agent list --all")
 
 
-def _agent_run(log: EventLog, record: WorkflowRecord, waiting: Mapping[str, str]) -> AgentRun:
+def _agent_run(
+    log: EventLog, record: WorkflowRecord, waiting: Mapping[str, str], kills: Collection[str]
+) -> AgentRun:
     given = _given(log, record.workflow_id)
-    waits_for = waiting.get(record.run_id, "")
+    waits_for, state = waiting.get(record.run_id, ""), record.state
+    if state == STOPPED:
+        state = KILLED if f"run:{record.run_id}" in kills else str(RunState.WAITS) if waits_for else state
     return AgentRun(
         record.workflow_id,
         record.run_id,
         str(given["agent"]),
         redact_text(str(given["goal"])),
-        str(RunState.WAITS) if waits_for and record.state == "stopped" else record.state,
+        state,
         record.started_at,
         record.steps,
         waits_for,
@@ -117,6 +126,15 @@ def begin_run(
 
     from sb.runtime.parts import output_gate
 
+    heard = set[str]()
+
+    def tell(artifact: StepArtifact) -> None:
+        """Tell of each step that is done once, though a later attempt hears of it again."""
+        if on_step is not None and artifact.step not in heard:
+            on_step(artifact)
+        if artifact.ok:
+            heard.add(artifact.step)
+
     def attempt(wait_s: float) -> RunRecord:
         budget = runtime.budget()
         if isinstance(planner, PlanFile):
@@ -130,7 +148,7 @@ def begin_run(
             planner=planner,
             critic=critic,
             journal=runtime.workflows,
-            on_step=on_step,
+            on_step=tell,
             wait_s=wait_s,
         )
         return agentic.run(goal, ctx, workflow_id=workflow_id)
@@ -160,8 +178,11 @@ def resume_run(runtime: Runtime, workflow_id: str, plan: PlanFile | None = None,
     run = agent_run(runtime.log, workflow_id)
     given = _given(runtime.log, run.workflow_id)
     document = given["plan"]
-    if plan is not None and plan.document != document:
-        changed = ", ".join(_changes(document or {}, plan.document))
+    # Its variables may have been given beside the file.
+    variables = (document or {}).get("variables")
+    changes = _changes(document or {}, {**plan.document, "variables": variables}) if plan else []
+    if changes:
+        changed = ", ".join(changes)
         raise UsageError(
             f"the plan of {run.workflow_id} was changed since it began: {changed}",
             "resume it without --plan, or begin a new run",

@@ -17,7 +17,7 @@ AGENT_RUN = Kind[AgentRun](
     Field("agent", lambda it, now: it.agent),
     Field("count", lambda it, now: str(len(it.steps)), title="steps"),
     Field("goal", lambda it, now: it.goal),
-    Field("id", lambda it, now: it.workflow_id),
+    Field("id", lambda it, now: it.run_id),
     faces={"table": "state,started,agent,count,goal,id"},
     json={
         "workflow_id run_id agent goal state waits_for": "string",

@@ -139,8 +139,7 @@ OUTCOME_GROUP = Kind[OutcomeGroup](
     json={
         "name undefined": "string",
         "outcomes trusted unpriced judged accepted tokens": "integer",
-        "cost_cents": "number",
-        "cost_per_trusted_outcome_cents success": "number|null",
+        "cost_cents cost_per_trusted_outcome_cents success": "number|null",
         "success_interval": ["number"],
         "retry_token_ratio eval_overhead_ratio cache_hit_rate": "number|null",
     },
@@ -150,6 +149,9 @@ OUTCOME_GROUP = Kind[OutcomeGroup](
         "success": lambda it, now: it.success.value,
         "success_interval": lambda it, now: [*it.success.interval],
         **{name: _figure(name) for name in _FIGURES.split()},
+        "cost_cents": lambda it, now: (
+            it.report.cost_cents if it.report.unpriced < it.report.outcomes else None
+        ),
     },
 )
 

@@ -12,6 +12,7 @@ import pytest
 
 from sb.agent import Agent, RunState
 from sb.agent.agentic import AGENT_RUN
+from sb.errors import NotFoundError
 from sb.kernel import governed
 from sb.runtime import open_runtime
 from tests.agent import counter
@@ -142,10 +143,34 @@ def test_a_changed_plan_is_refused_with_the_difference(sb: CommandLine, plan: st
     assert "steps[1].when.look.cents.below" in refused.err
 
 
+def test_variables_given_beside_the_file_are_no_change_of_it(sb: CommandLine, plan: str) -> None:
+    waits = sb("agent", "run", "refund", "--plan", asking(plan), "--var", "limit=5", "--json").json
+    resumed = sb("agent", "resume", waits["run_id"][:12], "--plan", plan, "--json")
+    assert (resumed.code, resumed.json["run_id"]) == (4, waits["run_id"])
+
+
+def test_a_run_of_which_something_was_undone_goes_on_no_more(sb: CommandLine, plan: str, home: Path) -> None:
+    config = home / "config.yaml"
+    config.write_text(config.read_text() + f"files: {{roots: ['{home.parent}']}}\n")
+    write = f"{{name: w, tool: files.write, args: {{path: '{home.parent}/a.txt', content: x}}}}"
+    ask = "{name: p, tool: pack.item, ask: sure, args: {item: lamp}}"
+    Path(plan).write_text(f"agent: clerk\nsteps: [{write}, {ask}]\n", encoding="utf-8")
+    waits = sb("agent", "run", "g", "--plan", plan, "--json").json
+    assert waits["state"] == "waits", waits
+    undone = sb("undo", "--run", waits["run_id"], "--yes")
+    assert undone.code == 0, undone.err
+    refused = sb("agent", "resume", waits["run_id"])
+    assert refused.code == 2
+    assert "what it did was undone (files.write)" in refused.err
+
+
 def test_a_stopped_run_makes_no_call_until_that_is_lifted(sb: CommandLine, plan: str) -> None:
     waits = sb("agent", "run", "refund", "--plan", asking(plan), "--json").json
     assert sb("agent", "stop", waits["workflow_id"]).code == 2  # without a reason
     assert sb("agent", "stop", waits["workflow_id"], "--reason", "wrong orders").code == 0
+    shown = sb("agent", "show", waits["run_id"])
+    assert "killed, started" in shown.out
+    assert f"sb kill run:{waits['run_id']} --lift" in shown.err
     request = waits["steps"][-1]["approval_id"]
     assert sb("approvals", "approve", request, "--reason", "fine").code == 0
     stopped = sb("agent", "resume", waits["workflow_id"])
@@ -191,6 +216,8 @@ def test_an_agent_of_ten_lines_runs_its_own_functions(sb: CommandLine, plan: str
         refund = Agent("clerk", plan=plan, runtime=runtime)
         assert refund.run("refund", order=1003).state is RunState.DONE
         assert refund.run("refund", dry_run=True).dry_run
+        with pytest.raises(NotFoundError):
+            refund.run("refund", run="run_0000typo")
         names = {flow.name for flow in runtime.workflows.unfinished()}
         assert AGENT_RUN not in names
     assert counter.done() == ["read 1003"]

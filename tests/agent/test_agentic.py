@@ -119,6 +119,23 @@ def test_steps_of_an_earlier_attempt_count_in_the_budget(registry: ToolRegistry)
     assert (again.state, again.error) == (RunState.FAILED, "budget exhausted")
 
 
+def test_a_yes_to_the_question_of_one_run_answers_no_other(registry: ToolRegistry) -> None:
+    executor = ToolExecutor(registry)
+
+    def run(why: str, ctx: RunContext) -> RunRecord:
+        planner = Listed(PlannedStep("pay.refund", REFUND, ask=f"Refund because {why}?"))
+        return AgenticRuntime(executor=executor, planner=planner).run(why, ctx)
+
+    first, second = context(), context()
+    waits, other = run("Ulm", first), run("Mars", second)
+    assert waits.approval_id != other.approval_id
+    executor.approvals.approve(waits.approval_id, Label("ada"), "fine")
+    assert run("Mars", second).state is run("Venus", context()).state is RunState.WAITS
+    executor.approvals.deny(other.approval_id, Label("ada"), "not Mars")
+    assert run("Ulm", first).state is RunState.DONE
+    assert counter.done() == ["refund 1002 4900"]
+
+
 def test_a_denied_step_fails_and_no_later_one_is_made(registry: ToolRegistry) -> None:
     executor = ToolExecutor(registry)
     planner = Listed(PlannedStep("pay.refund", REFUND, ask="Refund?"), READ)

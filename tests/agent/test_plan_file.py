@@ -72,6 +72,14 @@ def test_a_condition_that_does_not_hold_leaves_its_step_out(registry: ToolRegist
     assert counter.done() == ["read 1003"]
 
 
+def test_what_a_skipped_step_would_have_given_is_null(registry: ToolRegistry, tmp_path: Path) -> None:
+    text = REFUND.replace(
+        'output: "{{look.customer}} of order {{order}}"', 'output: "{{back.refunded}} back"'
+    )
+    record = run(registry, tmp_path, text, order=1003)
+    assert (record.state, record.output) == (RunState.DONE, "- back")
+
+
 def test_a_dry_run_says_what_depends_on_outcomes(registry: ToolRegistry, tmp_path: Path) -> None:
     record = run(registry, tmp_path, REFUND, dry_run=True)
     assert [(artifact.step, artifact.note) for artifact in record.artifacts] == [

@@ -177,6 +177,9 @@ class ApprovalGate:
 
     def _newest(self, call: ToolCall) -> Approval | None:
         only = f" AND a.state IN ('{OPEN[0]}', '{OPEN[1]}')" if call.reverses else ""
+        # A program's question is about one run: a yes to it is none to the same call of another.
+        of_run = call.ctx.run_id if call.asked and not call.performed_by else ""
+        only += " AND a.run_id = ?" if of_run else ""
         rows = self._log.database.query(
             f"{SELECT_APPROVALS} WHERE a.agent = ? AND a.tool_id = ? AND a.args_digest = ? AND a.fingerprint = ?"
             f"{only} ORDER BY a.number DESC LIMIT +?",
@@ -185,6 +188,7 @@ class ApprovalGate:
                 call.tool_id,
                 call.args_digest,
                 call.fingerprint,
+                *([of_run] if of_run else []),
                 -1 if call.reverses else 1,
             ),
         )
