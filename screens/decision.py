@@ -200,6 +200,10 @@ class TwoSteps(Dialog[Answer]):
             lines = max(most - body.virtual_size.height + area.size.height, LEAST_OBJECT)
             if area.size.height and area.styles.max_height != Scalar.from_number(lines):
                 area.styles.max_height = lines
+            # A line that ends in the gutter of the scrollbar wraps, which its own height does not count.
+            needed = min(lines, area.virtual_size.height)
+            if 0 < area.size.height < needed:
+                area.styles.min_height = needed
 
     @property
     def _box(self) -> Input:
@@ -215,6 +219,7 @@ class TwoSteps(Dialog[Answer]):
             ".object"
         ):  # grows once the rest is laid out: a dialog that overflows is narrower,
             area.styles.max_height = LEAST_OBJECT  # and what was read on narrower lines has to be read again
+            area.styles.min_height = None
         body = self.query_one("#dialog")
         body.border_title = safe(self.title_text, one_line=True)
         body.border_subtitle = "2 of 2" if confirming else "1 of 2"

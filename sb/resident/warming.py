@@ -22,7 +22,7 @@ from sb.tools.hosted.guarding import guarded
 # As in the warm-up of a runtime: what a hook imports on its way to a verdict.
 _MODULES = (
     *map(events_module, WITH_HOOKS),
-    *("sb.hosts.server_files", "sb.hosts.claude_code.transcripts", "sb.hosts.usage"),
+    *("sb.hosts.server_files", "sb.hosts.servers", "sb.hosts.claude_code.transcripts", "sb.hosts.usage"),
     *("sb.hosts.hooks.judging", "sb.hosts.hooks.reporting"),
     "sb.hosts.hooks.guards.remembering",
     *(

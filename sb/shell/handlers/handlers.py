@@ -95,9 +95,10 @@ def _sb(judge: Judge, arguments: list[str], stdin: Input) -> Finding:
     if not words:
         return _operators(judge, "status")  # what it runs without a command
     group = words[0]
-    of_operators = tables.OPERATOR.get(group)
-    if of_operators is not None and (not of_operators or set(of_operators.split()) & set(words[1:])):
-        return _operators(judge, " ".join(words[:2]) if of_operators else group)
+    for name in (group, " ".join(words[:2])):
+        of_operators = tables.OPERATOR.get(name)
+        if of_operators is not None and (not of_operators or set(of_operators.split()) & set(words[1:])):
+            return _operators(judge, " ".join(words[:2]) if of_operators else name)
     if group == "kill" and any(
         len(word) > 2 and "--lift".startswith(word.partition("=")[0]) for word in arguments
     ):
