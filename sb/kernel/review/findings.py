@@ -102,8 +102,8 @@ def log_standing(log: EventLog) -> Finding:
     Raises:
         StoreError: database or anchor file cannot be read.
     """
+    anchored = log.anchored()  # before the head: another process may write meanwhile
     head, verified = log.head(), verification_state(log)
-    anchored = log.anchored()
     newest = anchored.newest.seq if anchored.newest else 0
     if newest > head.seq or anchored.unreadable or anchored.replaced:
         return Finding("log", Status.FAIL, "it does not fit its anchor", "sb log verify")

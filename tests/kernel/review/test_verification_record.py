@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -91,3 +93,24 @@ def test_what_one_database_was_found_to_be_says_nothing_of_another(
     assert words(other) == ("never verified", "")
     record_verification(other, verify(other))
     assert (words(log)[0], words(other)[0]) == ("verified just now", "verified just now")
+
+
+def test_a_row_that_another_process_writes_meanwhile_is_no_fault(
+    log: EventLog, clock: SteeredClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append(log, 3)
+    assert log.anchor is not None
+    folder = Path(log.anchor.path).parent
+    other = EventLog(
+        open_database(folder / "brain.db", clock=clock), anchor=Anchor(folder / "anchors.jsonl"), clock=clock
+    )
+    anchored, head = log.anchored, log.head
+
+    def written(reads: Callable[[], Any]) -> Any:
+        result = reads()
+        append(other)
+        return result
+
+    monkeypatch.setattr(log, "anchored", lambda: written(anchored))
+    monkeypatch.setattr(log, "head", lambda: written(head))
+    assert log_standing(log).status is Status.OK
