@@ -14,7 +14,7 @@ from sb.config.guards import REDACT
 from sb.errors import UsageError
 from sb.kernel.contracts import ToolSpec
 from sb.kernel.durable_execution.journal import WorkflowJournal
-from sb.kernel.durable_execution.records import workflow_record
+from sb.kernel.durable_execution.records import run_of
 from sb.kernel.execution.executor import ToolExecutor
 from sb.kernel.execution.output_guard import OutputGate
 from sb.kernel.registry.registry import ToolRegistry
@@ -100,7 +100,7 @@ class AgenticRuntime:
             )
         except RunStopped as stopped:
             state = stopped.state
-        run_id = workflow_record(self._executor.event_log, workflow_id).run_id
+        run_id = run_of(self._executor.event_log, workflow_id)
         artifacts = tuple(attempt.artifacts)
         return self._judged(
             RunRecord(goal, ctx.agent_name, workflow_id, run_id, state, artifacts, output), ctx
@@ -112,16 +112,9 @@ class AgenticRuntime:
 
     def _refuse_undone(self, workflow_id: str) -> None:
         """Refuse to go on with a run whose steps were undone: those after them rest on what is gone."""
-        log = self._executor.event_log
-        rows = log.database.query(
-            "SELECT run_id FROM workflows WHERE id = ? AND result IS NULL", (workflow_id,)
-        )
-        undone = [
-            ref
-            for (run_id,) in rows
-            for ref in self._executor.mutations.of_run(run_id)
-            if ref.state is MutationState.REVERSED
-        ]
+        run_id = run_of(self._executor.event_log, workflow_id)
+        done = self._executor.mutations.of_run(run_id) if run_id else []
+        undone = [ref for ref in done if ref.state is MutationState.REVERSED]
         if undone:
             names = ", ".join(dict.fromkeys(ref.tool_id for ref in undone))
             raise UsageError(f"the run cannot go on: what it did was undone ({names})", "begin a new run")

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from sb.agent.planning import PlanError, PlannedStep, Question, Steps
 from sb.agent.run_record import RunState, StepArtifact
 from sb.base.secrets.redaction import one_line
-from sb.errors import SBError
+from sb.errors import DeniedError, SBError
 from sb.kernel.calls.call import Ask
 from sb.kernel.contracts import ToolResult
 from sb.kernel.durable_execution.errors import CallFailed, LeaseLost, ReplayMismatch, StepInDoubt
@@ -82,6 +82,8 @@ class Attempt:
                 artifact = replace(artifact, output=self._called(workflow, ctx, step, artifact))
         except CallFailed as error:
             self._stop_at(error.result, artifact)
+        except DeniedError as error:  # a kill
+            self._stop(RunState.FAILED, replace(artifact, ok=False, error=error.message))
         except StepInDoubt as error:
             self._stop(RunState.UNKNOWN, replace(artifact, ok=False, error=f"{error.message}; {error.hint}"))
         if ctx.budget.tool_calls_used == used and artifact.ok and not ctx.budget.reserve_call():
@@ -166,7 +168,8 @@ def _asks(step: PlannedStep) -> tuple[Ask, ...]:
 
 def _approval_of(result: ToolResult) -> str:
     """The request that a call waits for, or ""."""
-    return "" if result.success or not result.data else str(result.data.get("approval_id", ""))
+    asked = not result.success and isinstance(result.data, dict)
+    return str(result.data.get("approval_id", "")) if asked else ""
 
 
 def answer_alone(question: Question) -> StepArtifact:

@@ -67,7 +67,7 @@ def _tool_for(part: str, tools: Sequence[ToolSpec]) -> ToolSpec:
 
 
 def _share(spec: ToolSpec, asked: set[str]) -> float:
-    """The share of a tool's words that are asked for, where the last word of its id or one of its name is."""
+    """The share of the words of a tool's id and name that are asked for."""
     words = set(_stems(f"{spec.tool_id} {spec.name}"))
     return len(words & asked) / len(words) if words else 0.0
 

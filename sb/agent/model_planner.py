@@ -54,7 +54,7 @@ class ModelPlanner:
 
     def steps(self, goal: str, tools: Sequence[ToolSpec], *, dry_run: bool = False) -> Steps:
         """The model's calls, one after the other; in a dry run those of its first answer."""
-        names = {_name(spec.tool_id): spec for spec in tools}
+        names = _named(tools)
         messages = [ModelMessage("user", goal)]
         for turn in range(1, MOST_TURNS + 1):
             answered = yield Question(f"{turn} {self._model.model_id}", lambda: self._ask(messages, names))
@@ -107,7 +107,7 @@ def _calls(asked: Any) -> Iterator[dict[str, Any]]:
 
 
 def _finite(arguments: Mapping[str, Any]) -> Any:
-    """Arguments in plain JSON; what is no number there becomes its name, which no tool takes for one."""
+    """Arguments in plain JSON; NaN and infinities become texts, which no tool takes for numbers."""
     return json.loads(json.dumps(arguments, default=str), parse_constant=str)
 
 
@@ -120,9 +120,16 @@ def _told(artifact: StepArtifact) -> str:
     return text if cut <= 0 else f"{text[:_LONGEST_RESULT]}\n({cut:,} more characters)"
 
 
-def _name(tool_id: str) -> str:
-    """A tool's id as providers allow names: letters, digits, _ and -."""
-    return re.sub(r"[^A-Za-z0-9_-]", "__", tool_id)[:64]
+def _named(tools: Sequence[ToolSpec]) -> dict[str, ToolSpec]:
+    """Tools by names as providers allow them: 64 letters, digits, _ and -; those that would be alike are numbered."""
+    named: dict[str, ToolSpec] = {}
+    for spec in tools:
+        name = re.sub(r"[^A-Za-z0-9_-]", "__", spec.tool_id)[:64]
+        number = 2
+        while name in named:
+            name, number = f"{name[:60]}_{number}", number + 1
+        named[name] = spec
+    return named
 
 
 def _schema(spec: ToolSpec) -> dict[str, Any]:

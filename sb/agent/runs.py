@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,13 @@ from sb.config.guards import OFF
 from sb.errors import NotFoundError, UsageError
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.calls.approval import ApprovalState
-from sb.kernel.durable_execution.records import STOPPED, StepRecord, WorkflowRecord, workflow_records
+from sb.kernel.durable_execution.records import (
+    STOPPED,
+    StepRecord,
+    WorkflowRecord,
+    arguments_of,
+    workflow_records,
+)
 from sb.kernel.incident_response.kill_switch import KillSwitch
 from sb.log.event_log import EventLog
 
@@ -58,8 +63,8 @@ def agent_runs(log: EventLog, *, everything: bool = False) -> list[AgentRun]:
         return []
     requests = ApprovalQueue(log).page(states=(ApprovalState.WAITING,), limit=0)
     waiting = {request.run_id: request.id for request in requests}
-    kills = KillSwitch(log).in_force()
-    return [_agent_run(log, record, waiting, kills) for record in records]
+    kills, given = KillSwitch(log).in_force(), arguments_of(log, AGENT_RUN)
+    return [_agent_run(record, given[record.workflow_id], waiting, kills) for record in records]
 
 
 def agent_run(log: EventLog, workflow_id: str) -> AgentRun:
@@ -78,9 +83,8 @@ def agent_run(log: EventLog, workflow_id: str) -> AgentRun:
 
 
 def _agent_run(
-    log: EventLog, record: WorkflowRecord, waiting: Mapping[str, str], kills: Collection[str]
+    record: WorkflowRecord, given: Mapping[str, Any], waiting: Mapping[str, str], kills: Collection[str]
 ) -> AgentRun:
-    given = _given(log, record.workflow_id)
     waits_for, state = waiting.get(record.run_id, ""), record.state
     if state == STOPPED:
         state = KILLED if f"run:{record.run_id}" in kills else str(RunState.WAITS) if waits_for else state
@@ -94,12 +98,6 @@ def _agent_run(
         record.steps,
         waits_for,
     )
-
-
-def _given(log: EventLog, workflow_id: str) -> dict[str, Any]:
-    [(args,)] = log.database.query("SELECT args FROM workflows WHERE id = ?", (workflow_id,))
-    given: dict[str, Any] = json.loads(args)
-    return given
 
 
 def begin_run(
@@ -176,7 +174,7 @@ def resume_run(runtime: Runtime, workflow_id: str, plan: PlanFile | None = None,
         as `AgenticRuntime.run`.
     """
     run = agent_run(runtime.log, workflow_id)
-    given = _given(runtime.log, run.workflow_id)
+    given = arguments_of(runtime.log, AGENT_RUN)[run.workflow_id]
     document = given["plan"]
     # Its variables may have been given beside the file.
     variables = (document or {}).get("variables")

@@ -480,7 +480,7 @@ class PackStore:
 
 
 def require_key(key: str) -> None:
-    """Refuse a key that is no plain name; raises UsageError."""
+    """Refuse a key that could lead elsewhere as a file name; raises UsageError."""
     if not KEY.fullmatch(key):
         raise UsageError(f"{key!r} is no valid snapshot key", "use [a-z0-9_.-]+, without a dot at the start")
 

@@ -16,6 +16,7 @@ from sb.entity.inference.llm_model import LLMModel
 from sb.kernel import RunBudget, RunContext, SafetyClass, ToolExecutor, ToolRegistry
 from sb.kernel.authority.signing import Label
 from sb.kernel.contracts import CompiledContextItem
+from sb.kernel.incident_response.kill import KillScope
 from sb.protocols import ModelCapabilities, ModelChunk, ModelMessage, ModelResponse
 from tests.agent import counter
 from tests.entity.chat_server import ChatServer
@@ -128,6 +129,27 @@ def test_a_model_that_hangs_loops_or_sends_garbage_ends_the_run(
     record = AgenticRuntime(registry, planner=ModelPlanner(Scripted(answer))).run("g", context())
     assert says in record.error
     assert (record.state is RunState.DONE) == (not says)
+
+
+def test_tools_whose_names_would_be_alike_are_told_apart(registry: ToolRegistry) -> None:
+    registry.register_fn("a.b", "First", lambda: "first")
+    registry.register_fn("a__b", "Second", lambda: "second")
+    asked = [{"id": "1", "name": "a__b", "arguments": {}}, {"id": "2", "name": "a__b_2", "arguments": {}}]
+    record = AgenticRuntime(registry, planner=ModelPlanner(Scripted(asked, "Done."))).run("g", context())
+    assert {artifact.output for artifact in record.artifacts} == {"first", "second"}
+
+
+def test_a_kill_stops_a_model_too(registry: ToolRegistry) -> None:
+    executor, ctx = ToolExecutor(registry), context()
+    registry.register_fn("vault.open", "Open vault", lambda: "gold", SafetyClass.DESTRUCTIVE)
+    model = Scripted([{"id": "v", "name": "vault__open", "arguments": {}}], "Done.")
+    waits = AgenticRuntime(executor=executor, planner=ModelPlanner(model)).run("g", ctx)
+    executor.kill.throw(KillScope.RUN, waits.run_id, Label("ada"), "enough")
+    record = AgenticRuntime(executor=executor, planner=ModelPlanner(model)).run(
+        "g", context(), workflow_id=ctx.run_id
+    )
+    assert record.state is RunState.FAILED
+    assert "enough" in record.error
 
 
 def test_a_model_that_never_ends_is_ended_by_its_turns_too(registry: ToolRegistry) -> None:

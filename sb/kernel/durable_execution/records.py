@@ -1,7 +1,8 @@
-"""Workflows and their steps as lists show them: never with arguments or results, which are kept as they were given."""
+"""Workflows and their steps as lists show them: without arguments or results, which are kept as they were given."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from sb.base.text import nearest
@@ -70,6 +71,18 @@ def workflow_record(log: EventLog, workflow_id: str) -> WorkflowRecord:
             f"no workflow {workflow_id!r} is on record{nearest(workflow_id, found)}", "sb workflow list --all"
         )
     return found[workflow_id]
+
+
+def run_of(log: EventLog, workflow_id: str) -> str:
+    """The run of a workflow's calls; "" for one that was not begun."""
+    rows = log.database.query("SELECT run_id FROM workflows WHERE id = ?", (workflow_id,))
+    return str(rows[0][0]) if rows else ""
+
+
+def arguments_of(log: EventLog, name: str) -> dict[str, dict[str, Any]]:
+    """The arguments of all workflows of this name, by their ids; not for display."""
+    rows = log.database.query("SELECT id, args FROM workflows WHERE name = ?", (name,))
+    return {workflow_id: json.loads(args) for workflow_id, args in rows}
 
 
 def _record(log: EventLog, row: tuple[Any, ...], doubtful: dict[tuple[str, str], str]) -> WorkflowRecord:
