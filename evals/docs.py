@@ -14,8 +14,6 @@ import typer
 from sb.commands.topics import TOPICS
 from sb.screens.actions import key_table
 
-from evals.claim_table import TABLE as CLAIMS
-from evals.claim_table import claim_table
 from evals.constants import TABLES, compiled
 from evals.output_schemas import output_schemas
 from evals.packs import PROGRAM_TABLE, TABLE, program_table, table
@@ -111,7 +109,6 @@ def files() -> dict[Path, str]:
         PROGRAM_TABLE: program_table(),
         SECRETS: secret_table(),
         **{source.with_suffix(".py"): compiled(source) for source in TABLES},
-        CLAIMS: claim_table(),
         console: between(console, "keys", key_table()),
         configuration: between(
             configuration,

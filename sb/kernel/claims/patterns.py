@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cached_property
 
-from sb.kernel.claims.table import CANCELS, KINDS, MAKES, SECTIONS
+from sb.kernel.claims.tables import CANCELS, KINDS, MAKES, SECTIONS
 
 _BY_LINE = ("shows", "contradicts")  # whose ^ is the beginning of a line
 
@@ -25,7 +25,7 @@ class _Pattern:
 
 
 class ClaimKind:
-    """One kind of claim of the pack `claims.yaml`, which explains the fields."""
+    """One kind of claim of `tables.yaml`, which explains the fields."""
 
     says, unless, supports, loose = _Pattern(), _Pattern(), _Pattern(), _Pattern()
     shows, contradicts, idle = _Pattern(), _Pattern(), _Pattern()
