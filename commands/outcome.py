@@ -76,7 +76,7 @@ def list_outcomes(
 ) -> None:
     """List judgements, the newest first."""
     log, _, judgements = open_judgements(ctx)
-    found = judgements.all() if everything else list(judgements.standing().values())
+    found = judgements.all() if everything else list(judgements.in_force().values())
     earliest = iso(log.clock.now() - parse_duration(since)) if since else ""
     wanted = {"agent": agent, "workflow": workflow, "intent": intent, "by": by}
     fits = [

@@ -40,7 +40,7 @@ def report(
     log, _, judgements = open_judgements(ctx)
     earliest = micros(log.clock.now() - parse_duration(since)) if since else 0
     outcomes = read_outcomes(ctx, log)
-    found = report_outcomes(log, outcomes, judgements.standing(), grouping, since=earliest)
+    found = report_outcomes(log, outcomes, judgements.in_force(), grouping, since=earliest)
     if as_json:
         output.emit_json(
             {

@@ -39,7 +39,7 @@ def comparisons(log: EventLog) -> Iterator[Comparison]:
 
     def report() -> object:
         outcomes.read()
-        return report_outcomes(log, outcomes, judgements.standing())
+        return report_outcomes(log, outcomes, judgements.in_force())
 
     def floor() -> object:
         return query("SELECT agent, count(*), total(cents) FROM outcomes GROUP BY 1")

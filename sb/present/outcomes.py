@@ -51,14 +51,14 @@ class JudgedRun:
     judgements: tuple[Judgement, ...] = ()
 
     @property
-    def standing(self) -> Judgement | None:
+    def newest(self) -> Judgement | None:
         """The judgement that counts."""
         return next((it for it in reversed(self.judgements) if not it.doubt), None)
 
     @property
     def record(self) -> OutcomeRecord | None:
         """The outcome as the ledger takes it."""
-        return self.outcome.record(self.standing) if self.outcome else None
+        return self.outcome.record(self.newest) if self.outcome else None
 
 
 def _known(value: bool | None) -> str:
@@ -67,7 +67,7 @@ def _known(value: bool | None) -> str:
 
 def outcome_lines(it: JudgedRun) -> Iterator[str]:
     """A run's outcome, a fact a line."""
-    judged, outcome, record = it.standing, it.outcome, it.record
+    judged, outcome, record = it.newest, it.outcome, it.record
     by = f" by {judged.by}{'' if judged.signed else ', unsigned'}" if judged else ""
     yield f"{it.run_id}: {verdict(judged) if judged else 'nobody judged it'}{by}"
     if outcome is None or record is None:
@@ -161,7 +161,7 @@ def judged_json(it: JudgedRun) -> dict[str, object]:
     outcome, record = it.outcome, it.record
     document: dict[str, object] = {
         "run_id": it.run_id,
-        "accepted": it.standing.accepted if it.standing else None,
+        "accepted": it.newest.accepted if it.newest else None,
         "grounded": record.grounded if record else None,
         "compliant": record.policy_compliant if record else None,
         "trusted": bool(record and record.trusted),

@@ -191,11 +191,11 @@ def _on_record(h: Harness) -> Iterator[Check]:
         judgements.judge(runs[0].run_id, Label("ada"), accepted=True)
         with suppress(DeniedError):
             judgements.judge(runs[1].run_id, Label("clerk"), accepted=True)
-        standing = judgements.standing()
-        seen = f"Judgements.judge by the run's agent: {'counts' if runs[1].run_id in standing else 'refused'}"
-        yield Check("own", [*standing] == [runs[0].run_id], seen)
+        in_force = judgements.in_force()
+        seen = f"Judgements.judge by the run's agent: {'counts' if runs[1].run_id in in_force else 'refused'}"
+        yield Check("own", [*in_force] == [runs[0].run_id], seen)
         outcomes.read()
-        report = report_outcomes(log, outcomes, standing).whole.report
+        report = report_outcomes(log, outcomes, in_force).whole.report
         each = report.cost_per_trusted_outcome_cents
         seen = f"report_outcomes: {report.outcomes} runs, {report.trusted} trusted at {each} cents"
         yield Check("recorded", (report.outcomes, report.trusted, each) == (2, 1, 4), seen)

@@ -81,7 +81,8 @@ class Judgements:
 
         Args:
             run_id: the whole id, as `judged_run` finds it.
-            workflow, intent: the kind of work and its purpose, where the record has other words or none.
+            workflow, intent: the kind of work and its purpose, where the record has other words or none; by default
+                what the judgement before it said.
 
         Raises:
             NotFoundError: nothing of such a run is on record.
@@ -89,6 +90,9 @@ class Judgements:
             UsageError: a text cannot be used.
             StoreCorrupt: the judgement before it was changed.
         """
+        before = next((it for it in reversed(self.of_run(run_id)) if not it.doubt), None)
+        if before is not None:
+            workflow, intent = workflow or before.workflow, intent or before.intent
         texts = {"reason": reason, "workflow": workflow, "intent": intent}
         facts = {name: required(text, name) if text else "" for name, text in texts.items()}
         query = self._log.database.query
@@ -129,7 +133,7 @@ class Judgements:
         rows = self._log.database.query(ABOUT, (OUTCOMES,))
         return self._read(sound(self._log, row) for row in rows)
 
-    def standing(self) -> dict[str, Judgement]:
+    def in_force(self) -> dict[str, Judgement]:
         """The judgement that stands of each judged run; raises like `of_run`."""
         return {it.run_id: it for it in self.all() if not it.doubt}
 

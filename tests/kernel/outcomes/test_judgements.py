@@ -25,9 +25,17 @@ def test_later_judgement_replaces_the_earlier_one_and_both_stay(plant: Plant, ju
     first = judgements.judge(run, ADA, accepted=True, workflow="support.refund")
     assert (first.accepted, first.by, first.agent, first.doubt) == (True, "ada", "clerk", "")
     second = judgements.judge(run, Label("grace"), accepted=False, reason="wrong amount")
-    assert judgements.standing() == {run: second}
+    assert judgements.in_force() == {run: second}
     assert judgements.of_run(run) == judgements.all() == [first, second]
-    assert (second.reason, second.workflow, second.signed) == ("wrong amount", "", False)
+    assert (second.reason, second.workflow, second.signed) == ("wrong amount", "support.refund", False)
+
+
+def test_kind_of_work_stays_until_it_is_said_anew(plant: Plant, judgements: Judgements) -> None:
+    run = made(plant)
+    judgements.judge(run, ADA, accepted=True, workflow="dunning", intent="remind")
+    again = judgements.judge(run, ADA, accepted=False)
+    assert (again.accepted, again.workflow, again.intent) == (False, "dunning", "remind")
+    assert judgements.judge(run, ADA, accepted=True, workflow="refund").workflow == "refund"
 
 
 def test_operators_sign_and_nobody_else_counts(plant: Plant, judgements: Judgements) -> None:
@@ -37,8 +45,8 @@ def test_operators_sign_and_nobody_else_counts(plant: Plant, judgements: Judgeme
     with pytest.raises(Unauthorised, match="unsigned, although operators are enrolled"):
         judgements.judge(late, Label("grace"), accepted=True)
     assert judgements.judge(late, operator, accepted=True).signed
-    standing = judgements.standing()
-    assert {run: it.signed for run, it in standing.items()} == {early: False, late: True}
+    in_force = judgements.in_force()
+    assert {run: it.signed for run, it in in_force.items()} == {early: False, late: True}
 
 
 def test_agent_cannot_judge_its_own_run(plant: Plant, judgements: Judgements) -> None:
@@ -81,7 +89,7 @@ def test_forged_judgement_does_not_count(plant: Plant, judgements: Judgements) -
     assert doubts[1:3] == ["it was made for another place on the log"] * 2
     assert doubts[3] == "it cannot be read"
     assert "unsigned, although operators are enrolled" in doubts[4]
-    assert judgements.standing() == {}
+    assert judgements.in_force() == {}
 
 
 def test_signed_judgement_cannot_be_repeated_after_it_was_replaced(
@@ -93,7 +101,7 @@ def test_signed_judgement_cannot_be_repeated_after_it_was_replaced(
     judgements.judge(run, operator, accepted=False)
     plant.log.append(OUTCOME_JUDGED, {}, event.subject, {"signed": (event.payload or {})["signed"]})
     assert judgements.all()[-1].doubt == "it was made for another place on the log"
-    assert judgements.standing()[run].accepted is False
+    assert judgements.in_force()[run].accepted is False
     assert judgements.judge(run, operator, accepted=True).doubt == ""
 
 
@@ -104,7 +112,7 @@ def test_judgement_that_was_changed_is_refused_and_pruning_leaves_it(
     judgements.judge(run, ADA, accepted=False)
     plant.clock.sleep(10)
     prune(plant.log, before=plant.clock.now(), reason="old", authority=plant.authority)
-    assert judgements.standing()[run].accepted is False
+    assert judgements.in_force()[run].accepted is False
     assert verify(plant.log).ok
     with plant.log.database.write() as execute:
         execute("DROP TRIGGER events_are_final")
@@ -112,7 +120,7 @@ def test_judgement_that_was_changed_is_refused_and_pruning_leaves_it(
             "UPDATE events SET payload = replace(payload, 'false', 'true') WHERE kind = ?", (OUTCOME_JUDGED,)
         )
     with pytest.raises(StoreCorrupt, match="was changed after it was written"):
-        judgements.standing()
+        judgements.in_force()
 
 
 def test_run_is_found_by_id_prefix_or_session(plant: Plant) -> None:
