@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from sb.commands import output
+from sb.commands.arguments import require_reason
 from sb.commands.diagnostics import note
 from sb.commands.kill import throw
 from sb.commands.options import AsJson, DecisionReason, group
@@ -143,8 +144,7 @@ def stop(
     from sb.agent.runs import agent_run
     from sb.kernel.incident_response.kill import KillScope
 
-    if not reason.strip():
-        raise UsageError("a decision needs a reason", "--reason TEXT")
+    require_reason(reason)
     found = agent_run(event_log(ctx), run_id)
     switch = kill_switch(ctx, tolerant=True)
     throw(ctx, switch, KillScope.RUN, found.run_id, reason, wait_s=1.0, who=who, as_json=as_json)

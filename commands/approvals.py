@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from sb.commands import output
 from sb.commands.approvals_servers import app as servers_app
+from sb.commands.arguments import require_reason
 from sb.commands.diagnostics import note
 from sb.commands.options import As, AsJson, DecisionReason, Interval, Limit, Reveal, Saved, group
 from sb.commands.session import approval_queue, baselines, configuration, decider
@@ -238,8 +239,7 @@ def _decide(
     from sb.kernel.baselines.seen import SURFACES
     from sb.runtime.parts import shipped_registry
 
-    if not reason.strip():
-        raise UsageError("a decision needs a reason", "--reason TEXT")
+    require_reason(reason)
     queue = approval_queue(ctx)
     ids = [full_id(queue.log.database, item) for item in ids]
     if len(ids) == 1:

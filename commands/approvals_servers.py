@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from sb.commands import output
+from sb.commands.arguments import require_reason
 from sb.commands.diagnostics import note
 from sb.commands.options import As, AsJson, DecisionReason, single
 from sb.commands.session import approval_queue, configuration, decider
 
 from sb.base.text import nearest
-from sb.errors import NotFoundError, UsageError
+from sb.errors import NotFoundError
 
 if TYPE_CHECKING:
     from sb.kernel.calls.servers import ServerState
@@ -39,8 +40,8 @@ def servers(
     from sb.hosts.server_approvals import approve_server, server_states
 
     names = approve or []
-    if names and not reason.strip():
-        raise UsageError("a decision needs a reason", "--reason TEXT")
+    if names:
+        require_reason(reason)
     config, queue = configuration(ctx, quietly=True), approval_queue(ctx)
 
     def states() -> list[ServerState]:

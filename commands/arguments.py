@@ -51,3 +51,9 @@ def choice(option: str, text: str, kind: type[Any]) -> Any:
         known = [str(value) for value in kind]
         message = f"{option}: no {plain(text, one_line=True)!r}{nearest(text, known)}"
         raise UsageError(message, "one of " + ", ".join(known)) from None
+
+
+def require_reason(reason: str) -> None:
+    """Raise UsageError where a decision is given without a reason."""
+    if not reason.strip():
+        raise UsageError("a decision needs a reason", "--reason TEXT")

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from sb.commands import output
+from sb.commands.arguments import require_reason
 from sb.commands.diagnostics import note
 from sb.commands.options import AgentName, As, AsJson, DecisionReason, group
 from sb.commands.session import anybody, configuration, decider
 
 from sb.base.sources import iso_micros
-from sb.errors import UsageError
 from sb.present.autonomy import EVERY_TOOL, LEVEL, PROPOSAL
 from sb.present.kind import time_cell
 
@@ -83,7 +83,7 @@ def sign(
     as_json: AsJson = False,
 ) -> None:
     """Raise a level as it is proposed; an operator signs."""
-    _required(reason)
+    require_reason(reason)
     proposed = opened(ctx)
     shown = proposed.get(proposal)
     note(
@@ -107,7 +107,7 @@ def freeze(
     as_json: AsJson = False,
 ) -> None:
     """Propose no more autonomy for an agent; anybody may."""
-    _required(reason)
+    require_reason(reason)
     levels = opened(ctx).levels
     by = anybody(ctx, levels.authority, who)
     levels.freeze(agent, tool, by, reason)
@@ -124,7 +124,7 @@ def unfreeze(
     as_json: AsJson = False,
 ) -> None:
     """Let autonomy be proposed again, on new evidence."""
-    _required(reason)
+    require_reason(reason)
     levels = opened(ctx).levels
     by = decider(ctx, levels.authority, who)
     levels.unfreeze(agent, tool, by, reason)
@@ -141,7 +141,7 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     """Sign the score of an evaluation, as evidence."""
-    _required(reason)
+    require_reason(reason)
     levels = opened(ctx).levels
     by = decider(ctx, levels.authority, who)
     levels.evaluate(agent, score, by, reason)
@@ -185,8 +185,3 @@ def _changed(what: str, agent: str, tool: str, by: str, *, as_json: bool) -> Non
         output.emit_json({"agent": agent, "tool_id": tool, "by": by})
     else:
         output.line(f"the autonomy of {agent} for {tool or EVERY_TOOL} {what}, says {by}", one_line=True)
-
-
-def _required(reason: str) -> None:
-    if not reason.strip():
-        raise UsageError("a decision needs a reason", "--reason TEXT")

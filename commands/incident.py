@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from sb.commands import output
-from sb.commands.arguments import choice
+from sb.commands.arguments import choice, require_reason
 from sb.commands.diagnostics import note
 from sb.commands.options import AsJson, group
 from sb.commands.session import anybody, decider, kill_switch
@@ -97,8 +97,7 @@ def close(
     ctx: typer.Context, incident_id: Id, reason: Reason = "", who: Signer = "", as_json: AsJson = False
 ) -> None:
     """Close an incident; what it stopped stays stopped."""
-    if not reason.strip():
-        raise UsageError("a decision needs a reason", "--reason TEXT")
+    require_reason(reason)
     switch, incidents = _opened(ctx)
     incident_id = incidents.get(incident_id).id  # before a passphrase is asked for
     incident = incidents.close(incident_id, decider(ctx, switch.authority, who), reason)

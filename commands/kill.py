@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from sb.commands import output
+from sb.commands.arguments import require_reason
 from sb.commands.diagnostics import note
 from sb.commands.options import AsJson, DecisionReason, single
 from sb.commands.session import anybody, decider, kill_switch
 
-from sb.errors import ExitCode, UsageError
+from sb.errors import ExitCode
 from sb.present.incidents import KILL
 
 if TYPE_CHECKING:
@@ -52,8 +53,7 @@ def kill(
     if known is None:
         _list(switch, as_json)
         return
-    if not reason.strip():
-        raise UsageError("a decision needs a reason", "--reason TEXT")
+    require_reason(reason)
     if lift:
         shown = switch.in_force().get(name_of(known, whom))
         if shown is not None:

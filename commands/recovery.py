@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from sb.commands import output
-from sb.commands.arguments import choice
+from sb.commands.arguments import choice, require_reason
 from sb.commands.diagnostics import note
 from sb.commands.options import As, AsJson, DecisionReason, Reveal, group
 from sb.commands.session import decider, event_log, runtime
@@ -143,7 +143,7 @@ def approve(
     as_json: AsJson = False,
 ) -> None:
     """Approve a reversal, and run it."""
-    _require(reason)
+    require_reason(reason)
     with runtime(ctx) as opened:
         found = opened.recovery.escalations.get(reference)  # before a passphrase is asked for
         if found.approval_id:
@@ -162,7 +162,7 @@ def dismiss(
     as_json: AsJson = False,
 ) -> None:
     """Dismiss a reversal; the same cause does not reopen it."""
-    _require(reason)
+    require_reason(reason)
     with runtime(ctx) as opened:
         opened.recovery.escalations.get(reference)
         by = decider(ctx, opened.approvals.authority, who)
@@ -205,7 +205,7 @@ def settle_reference(
             _settled(opened, intent, settling.probe(call), "its probe", as_json)
             return
         meant: Settlement = choice("verdict", verdict, Settlement)
-        _require(reason)
+        require_reason(reason)
         by = decider(ctx, opened.approvals.authority, who)
         undone = settling.settle(call, meant, by, reason, _json(result))
         if undone is not None:
@@ -246,7 +246,7 @@ def invalidate(
     """Invalidate an assumption that justified calls."""
     from sb.kernel.events import AssumptionInvalidated
 
-    _require(reason)
+    require_reason(reason)
     with runtime(ctx) as opened:
         decisions = opened.invalidate(AssumptionInvalidated(assumption, run, reason))
         _decisions(decisions, as_json)
@@ -306,11 +306,6 @@ def _tell(decisions: list[RuntimeDecisionRecord]) -> None:
         output.line(f"{decision.action} {decision.reverses_mutation_ref}: {decision.reason}", one_line=True)
     if any(record.action == "escalated" for record in decisions):
         note("sb recovery list shows what to review")
-
-
-def _require(reason: str) -> None:
-    if not reason.strip():
-        raise UsageError("a decision needs a reason", "--reason TEXT")
 
 
 def _say(undone: Undone, as_json: bool) -> None:

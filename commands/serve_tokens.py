@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from sb.commands import output
+from sb.commands.arguments import require_reason
 from sb.commands.diagnostics import note
 from sb.commands.options import As, AsJson, DecisionReason, group
 from sb.commands.session import configuration, decider
 
 from sb.base.duration import parse_duration
 from sb.base.sources import MICROSECONDS
-from sb.errors import UsageError
 from sb.present.rules import TOKEN
 
 if TYPE_CHECKING:
@@ -41,12 +41,11 @@ def create(
     """Create a token; it is shown once, its digest stored."""
     from sb.mcp.toolsets import toolsets
 
+    require_reason(reason)
     offered = [str(item) for item in toolsets(toolset or ())]
     lifetime = parse_duration(expires)
     authority, tokens = _opened(ctx)
-    secret, token = tokens.create(
-        agent, offered, decider(ctx, authority, who), reason or _missing(), lifetime_s=lifetime
-    )
+    secret, token = tokens.create(agent, offered, decider(ctx, authority, who), reason, lifetime_s=lifetime)
     if as_json:
         output.emit_json({"token": secret, **TOKEN.to_dict(token)})
         return
@@ -73,9 +72,10 @@ def revoke(
     as_json: AsJson = False,
 ) -> None:
     """Revoke a token; from then on it is refused."""
+    require_reason(reason)
     authority, tokens = _opened(ctx)
     known = tokens.get(token)  # before a passphrase is asked for
-    revoked = tokens.revoke(known.id, decider(ctx, authority, who), reason or _missing())
+    revoked = tokens.revoke(known.id, decider(ctx, authority, who), reason)
     if as_json:
         output.emit_json(TOKEN.to_dict(revoked))
     else:
@@ -90,7 +90,3 @@ def _opened(ctx: typer.Context) -> tuple[Authority, AccessTokens]:
     log = open_log(config)
     authority = open_authority(config, log)
     return authority, AccessTokens(log, authority)
-
-
-def _missing() -> str:
-    raise UsageError("a decision needs a reason", "--reason TEXT")
